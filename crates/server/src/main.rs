@@ -1,0 +1,2 @@
+//! The daemon `larder`.
+fn main() {}
