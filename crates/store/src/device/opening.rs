@@ -1,0 +1,410 @@
+//! From a path to a device: found or created, locked, looked at, and judged. Never how room is made on the disk.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::file::{HEADER_BYTES, SEGMENTS_MIN, SHARES_MAX};
+use super::ownership::{Content, Slices, Source, examine};
+use super::provision::{allocate, go_direct, mark};
+use super::sys::{self, Patience};
+use super::{FileDevice, FileOptions, OpenError, Origin, PAGE_BYTES, StoreId, Superblock};
+
+/// Slices begin at multiples of this, so that no two share an erase block of common drives' mapping units.
+const SLICE_BYTES: u64 = 1 << 20;
+
+/// Opening is tried anew this often when the file is replaced meanwhile.
+const REPLACEMENTS_MAX: u32 = 8;
+
+/// How long to wait for a range in use: a process just killed holds it until the kernel has torn its rings down.
+const LINGER_STEPS: u32 = 25;
+const LINGER_STEP: Duration = Duration::from_millis(20);
+
+/// Byte ranges are locked far beyond any data as well: the last byte guards opening itself.
+const LOCKABLE_BYTES: u64 = 1 << 62;
+
+/// The bytes to lock for one who uses the whole.
+pub(super) fn whole_lock() -> Range<u64> {
+    0..LOCKABLE_BYTES
+}
+
+fn setup_lock() -> Range<u64> {
+    LOCKABLE_BYTES..LOCKABLE_BYTES + 1
+}
+
+/// A random identity.
+pub(super) fn new_store_id() -> io::Result<StoreId> {
+    let mut id = StoreId::default();
+    let filled = rustix::rand::getrandom(&mut id[..], rustix::rand::GetRandomFlags::empty())?;
+    if filled == id.len() {
+        Ok(id)
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+pub(super) fn open(options: &FileOptions) -> Result<FileDevice, OpenError> {
+    let (index, count) = options.share.unwrap_or((1, 1));
+    if index == 0 || index > count || count > SHARES_MAX {
+        return Err(OpenError::BadShare { index, count });
+    }
+    let path = &options.path;
+    for _ in 0..REPLACEMENTS_MAX {
+        let Some(found) = find(options)? else { continue };
+        // One process at a time from here on: two shares that start together must not both create the file.
+        sys::lock(found.file.as_fd(), setup_lock(), Patience::Endless).map_err(at(path, "locking"))?;
+        if is_still(path, &found.file) {
+            return found.finish(options);
+        }
+    }
+    let source = io::Error::other("it is being replaced again and again, or is a dangling symbolic link");
+    Err(at(path, "opening")(source))
+}
+
+/// A file on its way to being a device.
+struct Found {
+    file: File,
+    created: bool,
+    block: bool,
+}
+
+/// Opens or creates the file; `None` when it came or went in between.
+fn find(options: &FileOptions) -> Result<Option<Found>, OpenError> {
+    let path = &options.path;
+    let open = |create: bool| {
+        let mut how = OpenOptions::new();
+        how.read(true).write(true).create_new(create).mode(0o600);
+        how.open(path)
+    };
+    // The kind is asked for first, since merely opening a pipe or a tape has effects.
+    let error = match std::fs::metadata(path) {
+        Ok(meta) => {
+            let kind = meta.file_type();
+            let block = kind.is_block_device();
+            if let Some(error) = unfit(path, kind) {
+                return Err(error);
+            }
+            match open(false) {
+                Ok(file) => {
+                    return Ok(Some(Found {
+                        file,
+                        created: false,
+                        block,
+                    }));
+                }
+                Err(error) => error,
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if options.create_parents
+                && let Some(parent) = path.parent()
+            {
+                let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
+                made.map_err(|error| refusal(path, parent, error))?;
+            }
+            match open(true) {
+                Ok(file) => {
+                    return Ok(Some(Found {
+                        file,
+                        created: true,
+                        block: false,
+                    }));
+                }
+                Err(error) => error,
+            }
+        }
+        Err(error) => error,
+    };
+    let parent = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => Ok(None),
+        io::ErrorKind::NotFound if parent.is_dir() => Ok(None),
+        _ => Err(refusal(path, parent, error)),
+    }
+}
+
+fn unfit(path: &Path, kind: std::fs::FileType) -> Option<OpenError> {
+    let name = match () {
+        () if kind.is_dir() => return Some(OpenError::Directory { path: path.into() }),
+        () if kind.is_char_device() => "character device",
+        () if kind.is_fifo() => "pipe",
+        () if kind.is_socket() => "socket",
+        () => return None,
+    };
+    Some(OpenError::NotStorage {
+        path: path.into(),
+        kind: name,
+    })
+}
+
+/// What a failure to open or create means for the operator.
+fn refusal(path: &Path, parent: &Path, error: io::Error) -> OpenError {
+    let path = path.to_path_buf();
+    match error.raw_os_error() {
+        Some(libc::ENOENT) => OpenError::MissingParent {
+            path,
+            parent: parent.into(),
+        },
+        Some(libc::EACCES | libc::EPERM) => OpenError::Permission { path },
+        Some(libc::EROFS) => OpenError::ReadOnly { path },
+        Some(libc::EISDIR) => OpenError::Directory { path },
+        _ => OpenError::Io {
+            path,
+            doing: "opening",
+            source: error,
+        },
+    }
+}
+
+/// Whether the path still leads to the open file, now that the lock is held.
+fn is_still(path: &Path, file: &File) -> bool {
+    match (std::fs::metadata(path), file.metadata()) {
+        (Ok(named), Ok(open)) => (named.dev(), named.ino()) == (open.dev(), open.ino()),
+        _ => false,
+    }
+}
+
+impl Found {
+    fn finish(mut self, options: &FileOptions) -> Result<FileDevice, OpenError> {
+        let path = &options.path;
+        let held_bytes = self
+            .file
+            .seek(SeekFrom::End(0))
+            .map_err(at(path, "finding its size"))?;
+        let (created, new) = (self.created, self.created && held_bytes == 0);
+        let origin = if created { Origin::Created } else { Origin::Empty };
+        let result = self.prepare(options, held_bytes, origin);
+        if new && result.is_err() {
+            // Still under the lock on opening, so nobody else relies on it.
+            let _ = std::fs::remove_file(path);
+        }
+        result
+    }
+
+    fn prepare(self, options: &FileOptions, held_bytes: u64, empty: Origin) -> Result<FileDevice, OpenError> {
+        let path = &options.path;
+        let slices = self.divide(options, held_bytes)?;
+        let range = slices.range();
+        lock_range(&self.file, options, &range)?;
+        let claim = if self.block { claim(options)? } else { None };
+
+        let content = examine(&self.file, slices, held_bytes).map_err(at(path, "reading"))?;
+        let (origin, found) = judge(options, content, empty)?;
+        let wanted = Superblock {
+            store_id: found.map_or_else(
+                || new_store_id().map_err(at(path, "getting random bytes")),
+                |f| Ok(f.store_id),
+            )?,
+            share_index: slices.index,
+            share_count: slices.count,
+            range_bytes: slices.bytes,
+            segment_bytes: options.segment_bytes,
+            created_unix_s: found.map_or_else(unix_now_s, |found| found.created_unix_s),
+        };
+        let reshaped = found.is_some_and(|found| found != wanted);
+        if !self.block {
+            allocate(
+                &self.file,
+                path,
+                options.size_bytes.unwrap_or(held_bytes),
+                held_bytes,
+            )?;
+        }
+        let (origin, superblock) = if reshaped {
+            let store_id = new_store_id().map_err(at(path, "getting random bytes"))?;
+            (
+                Origin::Reshaped,
+                Superblock {
+                    store_id,
+                    created_unix_s: unix_now_s(),
+                    ..wanted
+                },
+            )
+        } else {
+            (origin, wanted)
+        };
+        if origin != Origin::Reopened {
+            mark(&self.file, range.start, &superblock).map_err(at(path, "writing the superblock"))?;
+        }
+        let alignment = go_direct(&self.file, range.start);
+        sys::unlock(self.file.as_fd(), setup_lock()).map_err(at(path, "unlocking"))?;
+        Ok(FileDevice {
+            path: path.clone(),
+            start: range.start,
+            len: (slices.bytes - HEADER_BYTES) / PAGE_BYTES as u64 * PAGE_BYTES as u64,
+            alignment: alignment.unwrap_or(PAGE_BYTES),
+            direct: alignment.is_some(),
+            block: self.block,
+            origin,
+            superblock,
+            file: self.file,
+            _claim: claim,
+        })
+    }
+
+    /// Which bytes are this process's.
+    fn divide(&self, options: &FileOptions, held_bytes: u64) -> Result<Slices, OpenError> {
+        let path = &options.path;
+        let total = match options.size_bytes {
+            Some(wanted_bytes) if self.block && wanted_bytes > held_bytes => {
+                return Err(OpenError::BeyondDevice {
+                    path: path.clone(),
+                    wanted_bytes,
+                    device_bytes: held_bytes,
+                });
+            }
+            Some(wanted) => wanted,
+            None if held_bytes == 0 && !self.block => {
+                return Err(OpenError::SizeMissing { path: path.clone() });
+            }
+            None => held_bytes,
+        };
+        let (index, count) = options.share.unwrap_or((1, 1));
+        let step = if count == 1 {
+            PAGE_BYTES as u64
+        } else {
+            SLICE_BYTES
+        };
+        let bytes = total / u64::from(count) / step * step;
+        let bytes_min = HEADER_BYTES + SEGMENTS_MIN * options.segment_bytes;
+        if bytes < bytes_min {
+            return Err(OpenError::TooSmall {
+                path: path.clone(),
+                bytes,
+                bytes_min,
+                share_count: count,
+            });
+        }
+        Ok(Slices { index, count, bytes })
+    }
+}
+
+fn lock_range(file: &File, options: &FileOptions, range: &Range<u64>) -> Result<(), OpenError> {
+    let path = &options.path;
+    let bytes = if options.share.is_some() {
+        range.clone()
+    } else {
+        whole_lock()
+    };
+    for _ in 0..LINGER_STEPS {
+        if sys::lock(file.as_fd(), bytes.clone(), Patience::None).map_err(at(path, "locking"))? {
+            return Ok(());
+        }
+        sleep(LINGER_STEP);
+    }
+    Err(OpenError::InUse {
+        path: path.clone(),
+        share: options.share,
+    })
+}
+
+/// Asks the kernel for the disk as a whole, which it refuses while the disk is mounted. Shares cannot each have
+/// it, so for them it is only asked for.
+fn claim(options: &FileOptions) -> Result<Option<OwnedFd>, OpenError> {
+    let path = &options.path;
+    let how = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
+    match rustix::fs::open(path, how, rustix::fs::Mode::empty()) {
+        Ok(fd) => Ok(options.share.is_none().then_some(fd)),
+        Err(Errno::BUSY) => Err(OpenError::Claimed { path: path.clone() }),
+        Err(error) => Err(at(path, "claiming the disk")(error.into())),
+    }
+}
+
+/// Whether what the range holds may be kept, and else whether it may be erased.
+fn judge(
+    options: &FileOptions,
+    content: Content,
+    empty: Origin,
+) -> Result<(Origin, Option<Superblock>), OpenError> {
+    let path = options.path.clone();
+    let asked = options.share.unwrap_or((1, 1));
+    match content {
+        Content::Ours(found) => Ok((Origin::Reopened, Some(found))),
+        Content::Empty => Ok((empty, None)),
+        _ if options.format => Ok((Origin::Formatted, None)),
+        Content::Unusable(source) => Err(OpenError::Superblock { path, source }),
+        Content::OtherShare(index, count) => Err(OpenError::OtherShare {
+            path,
+            found: (index, count),
+            asked,
+        }),
+        Content::Foreign(what) => Err(OpenError::NotOurs { path, what }),
+    }
+}
+
+fn unix_now_s() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
+/// Wraps a system error met while `doing` something.
+pub(super) fn at(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> OpenError {
+    let path = path.to_path_buf();
+    move |source| OpenError::Io {
+        path: path.clone(),
+        doing,
+        source,
+    }
+}
+
+impl Source for File {
+    fn read_padded(&self, mut buf: &mut [u8], mut offset: u64) -> io::Result<()> {
+        while !buf.is_empty() {
+            match self.read_at(buf, offset) {
+                Ok(0) => {
+                    buf.fill(0);
+                    break;
+                }
+                Ok(n) => {
+                    buf = &mut buf[n..];
+                    offset += n as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_name_the_remedy() {
+        let of = |errno| {
+            let error = io::Error::from_raw_os_error(errno);
+            refusal(Path::new("/x/larder.ssd"), Path::new("/x"), error).to_string()
+        };
+        assert!(
+            of(libc::ENOENT).contains("/x does not exist; create it"),
+            "{}",
+            of(libc::ENOENT)
+        );
+        assert!(of(libc::EACCES).starts_with("permission denied: /x/larder.ssd"));
+        assert!(of(libc::EROFS).contains("read-only"));
+        assert!(of(libc::EISDIR).contains("is a directory"));
+        assert!(of(libc::EIO).contains("opening"));
+    }
+
+    #[test]
+    fn identities_differ() {
+        assert_ne!(
+            new_store_id().expect("random bytes"),
+            new_store_id().expect("random bytes")
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! Whether a range may be written to: Larder's own, empty, or a stranger's. Never writes.
+
+use std::io;
+use std::ops::Range;
+
+use super::{PAGE_BYTES, Superblock, SuperblockError};
+
+/// Bytes at either end in which every common file system, partition table, RAID and volume manager leaves a mark.
+pub(super) const MARGIN_BYTES: u64 = 1 << 20;
+
+/// What a device was when it was opened. Only `Reopened` may still hold a store's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The file did not exist.
+    Created,
+    /// It existed and held nothing.
+    Empty,
+    /// It held something, and was to be formatted.
+    Formatted,
+    /// It was this store's, of another size or segment size, and has been emptied.
+    Reshaped,
+    /// It is this store's.
+    Reopened,
+}
+
+/// What a range holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Nothing.
+    Empty,
+    /// What the superblock describes.
+    Ours(Superblock),
+    /// A superblock that cannot be used.
+    Unusable(SuperblockError),
+    /// Another Larder's, for this share of this many.
+    OtherShare(u32, u32),
+    /// Something else, found where the words say.
+    Foreign(&'static str),
+}
+
+/// The slices of a file or disk: `count` of `bytes` each, side by side from offset 0, of which `index` (from 1) is
+/// the one in question.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slices {
+    pub(super) index: u32,
+    pub(super) count: u32,
+    pub(super) bytes: u64,
+}
+
+impl Slices {
+    /// The range of the slice in question.
+    pub(super) fn range(&self) -> Range<u64> {
+        let start = self.start_of(self.index);
+        start..start + self.bytes
+    }
+
+    fn start_of(&self, index: u32) -> u64 {
+        u64::from(index - 1) * self.bytes
+    }
+}
+
+/// Reads a file or disk at an offset; what lies past its end is zero.
+pub(super) trait Source {
+    fn read_padded(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+/// Looks at what a slice holds, and at the ends of the `whole_bytes` it is a part of.
+pub(super) fn examine(source: &impl Source, slices: Slices, whole_bytes: u64) -> io::Result<Content> {
+    let range = slices.range();
+    match superblock(source, range.start)? {
+        Ok(found) if (found.share_index, found.share_count) == (slices.index, slices.count) => {
+            return Ok(Content::Ours(found));
+        }
+        Ok(found) => return Ok(Content::OtherShare(found.share_index, found.share_count)),
+        Err(SuperblockError::Foreign) => {}
+        Err(error) => return Ok(Content::Unusable(error)),
+    }
+    if !is_zero(source, range.start, MARGIN_BYTES.min(slices.bytes))? {
+        return Ok(Content::Foreign("its beginning is not empty"));
+    }
+    if !is_zero(source, range.end.saturating_sub(MARGIN_BYTES), MARGIN_BYTES)? {
+        return Ok(Content::Foreign("its end is not empty"));
+    }
+    // The ends of the whole: another share's data is no stranger's, but it takes that share's superblock to know.
+    let whole_is_empty = is_zero(source, 0, MARGIN_BYTES)?
+        && is_zero(source, whole_bytes.saturating_sub(MARGIN_BYTES), MARGIN_BYTES)?;
+    if whole_is_empty {
+        return Ok(Content::Empty);
+    }
+    for index in (1..=slices.count).filter(|&index| index != slices.index) {
+        if let Ok(found) = superblock(source, slices.start_of(index))? {
+            return Ok(
+                if (found.share_index, found.share_count) == (index, slices.count) {
+                    Content::Empty
+                } else {
+                    Content::OtherShare(found.share_index, found.share_count)
+                },
+            );
+        }
+    }
+    Ok(match superblock(source, 0)? {
+        Err(error @ SuperblockError::Version { .. }) => Content::Unusable(error),
+        _ => Content::Foreign("the beginning or the end of the whole is not empty"),
+    })
+}
+
+fn superblock(source: &impl Source, offset: u64) -> io::Result<Result<Superblock, SuperblockError>> {
+    let mut page = [0; PAGE_BYTES];
+    source.read_padded(&mut page, offset)?;
+    Ok(Superblock::decode(&page))
+}
+
+fn is_zero(source: &impl Source, offset: u64, len: u64) -> io::Result<bool> {
+    const STEP: usize = 64 << 10;
+    let mut buf = vec![0; STEP];
+    let mut at = offset;
+    let end = offset.saturating_add(len);
+    while at < end {
+        let n = usize::try_from(end - at).map_or(STEP, |left| left.min(STEP));
+        source.read_padded(&mut buf[..n], at)?;
+        if buf[..n].iter().any(|&b| b != 0) {
+            return Ok(false);
+        }
+        at += n as u64;
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    impl Source for Vec<u8> {
+        fn read_padded(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+            for (i, byte) in buf.iter_mut().enumerate() {
+                *byte = self.get(offset as usize + i).copied().unwrap_or(0);
+            }
+            Ok(())
+        }
+    }
+
+    fn marked(disk: &mut [u8], slices: Slices) {
+        let block = Superblock {
+            store_id: [1; 16],
+            share_index: slices.index,
+            share_count: slices.count,
+            range_bytes: slices.bytes,
+            segment_bytes: MIB,
+            created_unix_s: 0,
+        };
+        let start = slices.range().start as usize;
+        disk[start..start + PAGE_BYTES].copy_from_slice(&block.encode());
+    }
+
+    fn look(disk: &Vec<u8>, slices: Slices) -> Content {
+        examine(disk, slices, disk.len() as u64).expect("memory can be read")
+    }
+
+    const WHOLE: Slices = Slices {
+        index: 1,
+        count: 1,
+        bytes: 8 * MIB,
+    };
+
+    fn quarter(index: u32) -> Slices {
+        Slices {
+            index,
+            count: 4,
+            bytes: 2 * MIB,
+        }
+    }
+
+    #[test]
+    fn a_mark_at_either_end_of_the_disk_makes_it_a_strangers() {
+        for at in [0, 1080, MIB as usize - 1, 7 * MIB as usize, 8 * MIB as usize - 1] {
+            let mut disk = vec![0; 8 * MIB as usize];
+            disk[at] = 1;
+            assert!(matches!(look(&disk, WHOLE), Content::Foreign(_)), "byte {at}");
+            assert!(
+                matches!(look(&disk, quarter(2)), Content::Foreign(_)),
+                "byte {at}, from another quarter"
+            );
+            let part = Slices {
+                bytes: 4 * MIB,
+                ..WHOLE
+            };
+            assert!(
+                matches!(look(&disk, part), Content::Foreign(_)),
+                "byte {at}, using half"
+            );
+        }
+        assert_eq!(look(&vec![0; 8 * MIB as usize], WHOLE), Content::Empty);
+        assert_eq!(look(&Vec::new(), WHOLE), Content::Empty);
+    }
+
+    #[test]
+    fn a_share_beside_others_is_empty_and_not_foreign() {
+        let mut disk = vec![0; 8 * MIB as usize];
+        marked(&mut disk, quarter(4));
+        disk[8 * MIB as usize - 1] = 1;
+        assert_eq!(look(&disk, quarter(2)), Content::Empty);
+        assert!(matches!(look(&disk, quarter(4)), Content::Ours(found) if found.share_index == 4));
+    }
+
+    #[test]
+    fn a_disk_divided_otherwise_is_refused() {
+        let mut disk = vec![0; 8 * MIB as usize];
+        marked(&mut disk, quarter(1));
+        assert_eq!(look(&disk, WHOLE), Content::OtherShare(1, 4));
+        let half = |index| Slices {
+            index,
+            count: 2,
+            bytes: 4 * MIB,
+        };
+        assert_eq!(look(&disk, half(1)), Content::OtherShare(1, 4));
+        assert_eq!(look(&disk, half(2)), Content::OtherShare(1, 4));
+    }
+
+    #[test]
+    fn a_damaged_superblock_is_neither_ours_nor_empty() {
+        let mut disk = vec![0; 8 * MIB as usize];
+        marked(&mut disk, WHOLE);
+        disk[100] ^= 1;
+        assert!(matches!(
+            look(&disk, WHOLE),
+            Content::Unusable(SuperblockError::Checksum { .. })
+        ));
+    }
+}
