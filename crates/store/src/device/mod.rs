@@ -20,6 +20,7 @@ mod error;
 mod fault;
 mod fault_plan;
 mod file;
+mod finding;
 mod memory;
 mod opening;
 mod ownership;
