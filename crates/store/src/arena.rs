@@ -1,0 +1,226 @@
+//! The one mapped block of memory that holds a store's RAM side, carved into regions that never overlap.
+//!
+//! Offsets, never pointers, are kept inside the arena, so the same bytes can be mapped again at another address by a
+//! later process. A [`Region`] is an owned slice of the mapping: whoever holds it has it alone. Memory that changes
+//! owners while the store runs (RAM segments) is handed out as a [`SharedRegion`], whose users prove their claim.
+
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+/// Types whose every bit pattern is a value, so that zeroed or foreign memory can be looked at as them.
+///
+/// # Safety
+/// The type has no padding, no niche, no pointer, no drop, and is `Send`.
+pub(crate) unsafe trait Plain: Send {}
+// SAFETY: integers and their atomics accept every bit pattern, own nothing and have no padding.
+unsafe impl Plain for u8 {}
+// SAFETY: as above.
+unsafe impl Plain for u32 {}
+// SAFETY: as above.
+unsafe impl Plain for u64 {}
+// SAFETY: as above.
+unsafe impl Plain for AtomicU32 {}
+// SAFETY: as above.
+unsafe impl Plain for AtomicU64 {}
+// SAFETY: an array of eight u64, aligned to its own size: no padding.
+unsafe impl Plain for crate::index::Bucket {}
+// SAFETY: only u64 fields (asserted beside its definition): no padding.
+unsafe impl Plain for crate::shard::ShardHead {}
+// SAFETY: only AtomicU32 fields and arrays of AtomicU64 at an aligned offset (asserted beside its definition).
+unsafe impl Plain for crate::ssd::table::SegmentMeta {}
+// SAFETY: only AtomicU32 fields.
+unsafe impl Plain for crate::ram::pool::SegmentMeta {}
+
+struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping is plain memory, valid until dropped; access is governed by Region and SharedRegion.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; Mapping itself offers no access.
+unsafe impl Sync for Mapping {}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: start and bytes are those of a mapping made in Arena::new; every Region holds the Arc that keeps
+        // it, so no slice of it is alive. A failure can only leak address space.
+        unsafe {
+            let _ = munmap(self.start.as_ptr().cast(), self.bytes);
+        }
+    }
+}
+
+/// A mapping that is being carved, front to back.
+pub(crate) struct Arena {
+    mapping: Arc<Mapping>,
+    carved: usize,
+}
+
+impl Arena {
+    /// Maps `bytes` of zeroed memory, or, with `file` (already at least that long), the file's own bytes.
+    pub(crate) fn new(bytes: usize, file: Option<&File>) -> io::Result<Arena> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a null hint lets the kernel choose free addresses, so nothing existing is replaced. A file mapping
+        // is shared with whoever else maps the file; the store's lock on it keeps others out.
+        let start = unsafe {
+            match file {
+                None => mmap_anonymous(
+                    std::ptr::null_mut(),
+                    bytes,
+                    protection,
+                    MapFlags::PRIVATE | MapFlags::NORESERVE,
+                ),
+                Some(file) => mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0),
+            }
+        }?;
+        let start =
+            NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::other("mapping at address zero"))?;
+        // SAFETY: exactly the range just mapped; the advice changes speed, not contents. Ignored where unsupported.
+        unsafe {
+            let _ = madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage);
+        }
+        Ok(Arena {
+            mapping: Arc::new(Mapping { start, bytes }),
+            carved: 0,
+        })
+    }
+
+    /// Takes the next `bytes`, aligned, out of the uncarved rest.
+    fn take(&mut self, bytes: usize, align: usize) -> NonNull<u8> {
+        let from = self.carved.next_multiple_of(align);
+        let to = from + bytes;
+        assert!(
+            to <= self.mapping.bytes,
+            "the layout asks for {to} bytes of an arena of {}",
+            self.mapping.bytes
+        );
+        self.carved = to;
+        // SAFETY: from <= to <= bytes of the mapping, checked above.
+        unsafe { self.mapping.start.add(from) }
+    }
+
+    /// An owned region of `len` values, which begins on a cache line.
+    pub(crate) fn carve<T: Plain>(&mut self, len: usize) -> Region<T> {
+        let start = self.take(len * size_of::<T>(), align_of::<T>().max(64)).cast();
+        Region {
+            start,
+            len,
+            _mapping: self.mapping.clone(),
+            owns: PhantomData,
+        }
+    }
+
+    /// A page-aligned region of bytes whose parts change owners.
+    pub(crate) fn carve_shared(&mut self, bytes: usize) -> SharedRegion {
+        SharedRegion {
+            start: self.take(bytes, 4096),
+            bytes,
+            _mapping: self.mapping.clone(),
+        }
+    }
+}
+
+/// An owned slice of the arena.
+pub(crate) struct Region<T: Plain> {
+    start: NonNull<T>,
+    len: usize,
+    _mapping: Arc<Mapping>,
+    owns: PhantomData<T>,
+}
+
+// SAFETY: a Region is the only way to its bytes (carve never hands out a byte twice), like a Box<[T]>; T: Send.
+unsafe impl<T: Plain> Send for Region<T> {}
+// SAFETY: as for Box<[T]>: sharing it shares only &T.
+unsafe impl<T: Plain + Sync> Sync for Region<T> {}
+
+impl<T: Plain> Deref for Region<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        // SAFETY: start..start+len lies in the mapping, is aligned (carve), initialised (mapped memory, T: Plain) and
+        // owned by self alone.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Plain> DerefMut for Region<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in deref; &mut self makes it exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl AsRef<[u8]> for Region<u8> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+/// Bytes of the arena whose parts change owners; every access states who owns the part.
+pub(crate) struct SharedRegion {
+    start: NonNull<u8>,
+    bytes: usize,
+    _mapping: Arc<Mapping>,
+}
+
+// SAFETY: plain memory; all access is through unsafe methods whose callers prove exclusivity.
+unsafe impl Send for SharedRegion {}
+// SAFETY: as above.
+unsafe impl Sync for SharedRegion {}
+
+impl SharedRegion {
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// # Safety
+    /// Nobody writes `at..at+len` while the slice lives.
+    pub(crate) unsafe fn slice(&self, at: usize, len: usize) -> &[u8] {
+        assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));
+        // SAFETY: inside the region (asserted), initialised (mapped), unchanged meanwhile (caller).
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), len) }
+    }
+
+    /// # Safety
+    /// Nobody else reads or writes `at..at+len` while the slice lives.
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "exclusivity is the caller's proof, not the borrow's"
+    )]
+    pub(crate) unsafe fn slice_mut(&self, at: usize, len: usize) -> &mut [u8] {
+        assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));
+        // SAFETY: inside the region (asserted), initialised (mapped), exclusive (caller).
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_do_not_overlap_and_outlive_the_arena() {
+        let mut arena = Arena::new(1 << 20, None).expect("1 MiB");
+        let mut a = arena.carve::<u64>(100);
+        let mut b = arena.carve::<u8>(1);
+        let c = arena.carve::<u64>(10);
+        drop(arena);
+        a.fill(u64::MAX);
+        b[0] = 7;
+        assert!(a.len() == 100 && a.iter().all(|&word| word == u64::MAX));
+        assert!(c.iter().all(|&word| word == 0) && c.as_ptr() as usize % 64 == 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "the layout asks for")]
+    fn carving_more_than_there_is_stops() {
+        Arena::new(4096, None).expect("a page").carve::<u8>(5000);
+    }
+}

@@ -1,0 +1,240 @@
+//! The eight-byte index entry: all that an SSD-resident item costs in RAM.
+
+/// What an entry points at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing.
+    Empty = 0,
+    /// A record inside a RAM segment.
+    Ram = 1,
+    /// A record that fills a chain of RAM segments of its own.
+    RamLarge = 2,
+    /// A record in a page (or extent of pages) of an SSD segment, perhaps still in a write buffer.
+    Ssd = 3,
+}
+
+/// One index entry.
+///
+/// ```text
+///  63     48 47 46 45     40 39 38 37        16 15     4 3      0
+/// +---------+-----+---------+-----+------------+--------+--------+
+/// |   tag   | hot |  class  |state|  segment   |  page  |  turn  |
+/// +---------+-----+---------+-----+------------+--------+--------+
+/// |   16    |  2  |    6    |  2  |     22     |   12   |   4    |
+/// ```
+/// In RAM, `segment` and `page` together are the record's place in the arena in units of 8 bytes, and `class` and
+/// `turn` are 0. On the SSD, `class` tells how many pages to read and `turn` which filling of the segment is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[repr(transparent)]
+pub(crate) struct Entry(pub u64);
+
+const TAG_SHIFT: u32 = 48;
+const HOT_SHIFT: u32 = 46;
+const CLASS_SHIFT: u32 = 40;
+const STATE_SHIFT: u32 = 38;
+const SEGMENT_SHIFT: u32 = 16;
+const PAGE_SHIFT: u32 = 4;
+const HOT_MASK: u64 = 0b11 << HOT_SHIFT;
+/// Units of a RAM place, in bytes.
+pub(crate) const RAM_UNIT_BYTES: u64 = 8;
+/// The most RAM an entry can address, in bytes.
+pub(crate) const RAM_BYTES_MAX: u64 = RAM_UNIT_BYTES << 34;
+/// The most SSD segments an entry can tell apart.
+pub(crate) const SSD_SEGMENTS_MAX: u32 = 1 << 22;
+/// Hotness saturates here.
+pub(crate) const HOT_MAX: u8 = 3;
+
+const _: () = assert!(16 + 2 + 6 + 2 + 22 + 12 + 4 == 64, "the fields tile the word");
+const _: () =
+    assert!(TAG_SHIFT == HOT_SHIFT + 2 && HOT_SHIFT == CLASS_SHIFT + 6 && CLASS_SHIFT == STATE_SHIFT + 2);
+const _: () =
+    assert!(STATE_SHIFT == SEGMENT_SHIFT + 22 && SEGMENT_SHIFT == PAGE_SHIFT + 12 && PAGE_SHIFT == 4);
+
+impl Entry {
+    pub(crate) const EMPTY: Entry = Entry(0);
+
+    /// An entry for a record at byte `offset` of the RAM tier.
+    pub(crate) fn ram(tag: u16, hot: u8, state: State, offset: u64) -> Self {
+        debug_assert!(offset.is_multiple_of(RAM_UNIT_BYTES) && offset < RAM_BYTES_MAX);
+        Entry(
+            u64::from(tag) << TAG_SHIFT
+                | u64::from(hot) << HOT_SHIFT
+                | (state as u64) << STATE_SHIFT
+                | (offset / RAM_UNIT_BYTES) << PAGE_SHIFT,
+        )
+    }
+
+    /// An entry for a record on the SSD.
+    pub(crate) fn ssd(tag: u16, hot: u8, place: SsdPlace) -> Self {
+        Entry(u64::from(tag) << TAG_SHIFT | u64::from(hot) << HOT_SHIFT | place.to_bits())
+    }
+
+    #[inline]
+    pub(crate) fn tag(self) -> u16 {
+        (self.0 >> TAG_SHIFT) as u16
+    }
+
+    #[inline]
+    pub(crate) fn hot(self) -> u8 {
+        (self.0 >> HOT_SHIFT) as u8 & HOT_MAX
+    }
+
+    #[inline]
+    pub(crate) fn with_hot(self, hot: u8) -> Self {
+        Entry(self.0 & !HOT_MASK | u64::from(hot.min(HOT_MAX)) << HOT_SHIFT)
+    }
+
+    /// One access hotter.
+    #[inline]
+    pub(crate) fn warmed(self) -> Self {
+        if self.0 & HOT_MASK == HOT_MASK {
+            self
+        } else {
+            Entry(self.0 + (1 << HOT_SHIFT))
+        }
+    }
+
+    #[inline]
+    pub(crate) fn state(self) -> State {
+        match (self.0 >> STATE_SHIFT) & 0b11 {
+            0 => State::Empty,
+            1 => State::Ram,
+            2 => State::RamLarge,
+            _ => State::Ssd,
+        }
+    }
+
+    /// Where in the RAM tier, in bytes.
+    #[inline]
+    pub(crate) fn ram_offset(self) -> u64 {
+        ((self.0 >> PAGE_SHIFT) & ((1 << 34) - 1)) * RAM_UNIT_BYTES
+    }
+
+    /// Where on the SSD; only meaningful in state [`State::Ssd`].
+    #[inline]
+    pub(crate) fn ssd_place(self) -> SsdPlace {
+        SsdPlace::from_bits(self.0)
+    }
+
+    /// Whether both name the same record in the same place; hotness may differ.
+    #[inline]
+    pub(crate) fn same_place(self, other: Entry) -> bool {
+        (self.0 ^ other.0) & !HOT_MASK == 0
+    }
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.state() {
+            State::Empty => f.write_str("Empty"),
+            State::Ssd => write!(
+                f,
+                "Ssd(tag {:04x}, hot {}, {:?})",
+                self.tag(),
+                self.hot(),
+                self.ssd_place()
+            ),
+            state => write!(
+                f,
+                "{state:?}(tag {:04x}, hot {}, at {})",
+                self.tag(),
+                self.hot(),
+                self.ram_offset()
+            ),
+        }
+    }
+}
+
+/// Where a record lies on the SSD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SsdPlace {
+    /// Segment number over all devices.
+    pub segment: u32,
+    /// First page inside the segment.
+    pub page: u16,
+    /// How many pages to read, as a class (see [`pages_of_class`]).
+    pub class: u8,
+    /// Which filling of the segment, modulo 16.
+    pub turn: u8,
+}
+
+impl SsdPlace {
+    /// The entry's bits below the hotness, state included.
+    pub(crate) fn to_bits(self) -> u64 {
+        u64::from(self.class) << CLASS_SHIFT
+            | (State::Ssd as u64) << STATE_SHIFT
+            | u64::from(self.segment) << SEGMENT_SHIFT
+            | u64::from(self.page) << PAGE_SHIFT
+            | u64::from(self.turn)
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        SsdPlace {
+            segment: (bits >> SEGMENT_SHIFT) as u32 & (SSD_SEGMENTS_MAX - 1),
+            page: (bits >> PAGE_SHIFT) as u16 & 0xFFF,
+            class: (bits >> CLASS_SHIFT) as u8 & 0x3F,
+            turn: bits as u8 & 0xF,
+        }
+    }
+}
+
+/// The class whose read covers `pages` (1 to 4096): exact up to 16 pages, then four steps a doubling.
+pub(crate) fn class_of_pages(pages: u32) -> u8 {
+    debug_assert!((1..=4096).contains(&pages));
+    if pages <= 16 {
+        return (pages - 1) as u8;
+    }
+    let doubling = (pages - 1).ilog2() - 4;
+    let step = (pages - 1) >> (doubling + 2) & 0b11;
+    (16 + doubling * 4 + step) as u8
+}
+
+/// How many pages a read of `class` covers: at least what was stored, at most a quarter more.
+pub(crate) fn pages_of_class(class: u8) -> u32 {
+    let class = u32::from(class);
+    if class < 16 {
+        return class + 1;
+    }
+    let (doubling, step) = ((class - 16) / 4, (class - 16) % 4);
+    (5 + step) << (doubling + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_count_is_covered_by_its_class_with_at_most_a_quarter_over() {
+        for pages in 1..=4096 {
+            let class = class_of_pages(pages);
+            let read = pages_of_class(class);
+            assert!(
+                class < 64 && read >= pages,
+                "{pages} pages, class {class} reads {read}"
+            );
+            assert!(
+                read <= pages + pages.div_ceil(4),
+                "{pages} pages, class {class} reads {read}"
+            );
+        }
+    }
+
+    #[test]
+    fn fields_survive_packing() {
+        let place = SsdPlace {
+            segment: SSD_SEGMENTS_MAX - 1,
+            page: 4095,
+            class: 63,
+            turn: 15,
+        };
+        let entry = Entry::ssd(0xBEEF, 2, place);
+        assert_eq!(
+            (entry.tag(), entry.hot(), entry.state(), entry.ssd_place()),
+            (0xBEEF, 2, State::Ssd, place)
+        );
+        let entry = Entry::ram(7, 3, State::RamLarge, RAM_BYTES_MAX - 8);
+        assert_eq!((entry.tag(), entry.hot(), entry.state()), (7, 3, State::RamLarge));
+        assert_eq!(entry.ram_offset(), RAM_BYTES_MAX - 8);
+        assert!(entry.warmed().same_place(entry.with_hot(0)) && entry.warmed().hot() == 3);
+    }
+}

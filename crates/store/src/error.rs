@@ -1,0 +1,88 @@
+//! Why a store could not be opened.
+
+use std::fmt;
+
+/// Why a store could not be opened. The messages are for an operator and say what to do next.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The index and buffers that the SSD needs leave too little of the memory limit for items.
+    MemoryTooSmall {
+        /// The configured limit, in bytes.
+        limit: u64,
+        /// Of which the index, in bytes.
+        index: u64,
+        /// Of which other tables and write buffers, in bytes.
+        other: u64,
+        /// What the RAM tier needs at least, in bytes.
+        ram_min: u64,
+        /// The size of the SSD tier, in bytes.
+        ssd: u64,
+        /// The expected item size the index was computed from, in bytes.
+        item: u64,
+    },
+    /// A limit or size is beyond what an index entry can address.
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// As configured, in bytes.
+        bytes: u64,
+        /// The most that works, in bytes.
+        max: u64,
+    },
+    /// The memory could not be had from the system.
+    Map {
+        /// How much, in bytes.
+        bytes: u64,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64)
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::MemoryTooSmall {
+                limit,
+                index,
+                other,
+                ram_min,
+                ssd,
+                item,
+            } => write!(
+                f,
+                "a memory limit of {} is too small: the index takes {} ({} of SSD at {item} bytes an item), tables and \
+                 write buffers {}, and items in RAM need {} at least. Give {} of memory, a smaller SSD, or a larger \
+                 expected item size",
+                mib(*limit),
+                mib(*index),
+                mib(*ssd),
+                mib(*other),
+                mib(*ram_min),
+                mib(index + other + ram_min),
+            ),
+            OpenError::TooLarge { what, bytes, max } => {
+                write!(
+                    f,
+                    "{what} of {} is more than the {} that can be addressed",
+                    mib(*bytes),
+                    mib(*max)
+                )
+            }
+            OpenError::Map { bytes, source } => write!(f, "cannot get {} of memory: {source}", mib(*bytes)),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Map { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

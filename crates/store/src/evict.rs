@@ -1,0 +1,294 @@
+//! Who leaves RAM when a segment is needed, after S3-FIFO (Yang et al., SOSP 2023): a small queue on probation, a main queue,
+//! two bits of hotness. What leaves goes to the SSD, back to its unchanged copy there, or nowhere.
+
+use crate::admit::{Candidate, is_worth_a_write};
+use crate::clock::{Expiry, Seconds};
+use crate::entry::{Entry, SsdPlace, State};
+use crate::hash::KeyHash;
+use crate::index::Slot;
+use crate::ram::pool::SegmentId;
+use crate::record::{FETCHED, Header, Record};
+use crate::shard::{Cursor, RamQueue, RamRecord, Shard};
+use crate::ssd::SSD_VALUE_BYTES_MAX;
+use crate::ssd::log::{Refused, Stream};
+use crate::tiers::Tiers;
+
+/// What to do when the SSD cannot take a record just now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Stop and say [`Busy`](crate::Step::Busy): a write that completes will make room.
+    Wait,
+    /// Drop the record, count it, go on.
+    Drop,
+}
+
+/// How an eviction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evicted {
+    /// A segment was emptied and given back (survivors may have taken another).
+    Segment,
+    /// The SSD is behind; nothing is lost, part of the segment may have gone.
+    Blocked,
+    /// There is nothing that may leave.
+    Nothing,
+}
+
+/// The small queue's share of the RAM tier, one in this many segments.
+const SMALL_SHARE: u32 = 10;
+/// Hotness at which an item on probation has proved itself.
+const PROVEN: u8 = 2;
+
+enum Fate {
+    Gone,
+    Keep(u8),
+    ToHome(SsdPlace),
+    Demote,
+    Drop,
+}
+
+impl Shard {
+    fn next_victim(&mut self, tiers: &Tiers) -> Option<(RamQueue, SegmentId)> {
+        if let Some(cursor) = self.cursor {
+            let queue = if tiers.pool.queue_of(cursor.id) == 1 {
+                RamQueue::Small
+            } else {
+                RamQueue::Main
+            };
+            return Some((queue, cursor.id));
+        }
+        let small_due = self.queues[0].segments + 1 > self.segments() / SMALL_SHARE;
+        let order = match small_due {
+            true => [RamQueue::Small, RamQueue::Main],
+            false => [RamQueue::Main, RamQueue::Small],
+        };
+        if let Some(found) = order
+            .iter()
+            .find_map(|&q| self.queues[q as usize].front().map(|id| (q, id)))
+        {
+            return Some(found);
+        }
+        for queue in order {
+            self.seal_open(tiers, queue);
+        }
+        order
+            .iter()
+            .find_map(|&q| self.queues[q as usize].front().map(|id| (q, id)))
+    }
+
+    /// Empties the segment that is next in line.
+    pub(crate) fn evict_segment(&mut self, tiers: &Tiers, now: Seconds, patience: Patience) -> Evicted {
+        let Some((queue, id)) = self.next_victim(tiers) else {
+            return Evicted::Nothing;
+        };
+        if tiers.pool.is_large(id) {
+            return self.evict_large(tiers, now, patience, queue, id);
+        }
+        let used = tiers.pool.used(id);
+        let mut at = self.cursor.take().map_or(0, |cursor| cursor.at);
+        while at < used {
+            let bytes = &tiers.pool.bytes(&self.owner, id)[at..used];
+            let Some(record) = Record::parse(bytes) else { break };
+            let (header, hash) = (record.header, tiers.hasher.hash(record.key));
+            let here = Entry::ram(hash.tag(), 0, State::Ram, tiers.pool.offset(id, at));
+            if let Some((slot, entry)) = self.index.find_place(hash, here) {
+                if !self.retire(tiers, now, patience, queue, hash, slot, entry) {
+                    self.cursor = Some(Cursor { id, at });
+                    return Evicted::Blocked;
+                }
+            }
+            at += header.ram_bytes();
+        }
+        self.unqueue(tiers, id);
+        tiers.pool.give_back(&mut self.owner, id);
+        Evicted::Segment
+    }
+
+    fn fate(&self, tiers: &Tiers, now: Seconds, queue: RamQueue, entry: Entry, header: &Header) -> Fate {
+        let expiry = Expiry::from_raw(header.expires);
+        if expiry.has_passed(now) || header.epoch < tiers.epoch() {
+            return Fate::Gone;
+        }
+        let hot = entry.hot();
+        match queue {
+            RamQueue::Small if hot >= PROVEN => return Fate::Keep(0),
+            RamQueue::Main if hot > 0 => return Fate::Keep(hot - 1),
+            _ => {}
+        }
+        let ram_only = tiers.log.is_off() || header.value_len as usize > SSD_VALUE_BYTES_MAX;
+        if let Some(home) = self.home_of(tiers, entry) {
+            let there = Entry::ssd(entry.tag(), 0, home);
+            if tiers.ssd_is_live(there, now) {
+                return Fate::ToHome(home);
+            }
+        }
+        let kept_or = |gone| if tiers.evict { gone } else { Fate::Keep(hot) };
+        if ram_only {
+            return kept_or(Fate::Drop);
+        }
+        let candidate = Candidate {
+            from: queue,
+            hot,
+            seconds_left: expiry.seconds_left(now),
+        };
+        let rationed = tiers.budget.is_limited() || tiers.log.is_full();
+        if is_worth_a_write(&candidate, rationed && tiers.evict) && tiers.budget.spend(header.bytes(), now) {
+            Fate::Demote
+        } else {
+            kept_or(Fate::Drop)
+        }
+    }
+
+    /// Sends one record of a segment that is being emptied where it belongs; false when the SSD must catch up first.
+    #[expect(clippy::too_many_arguments, reason = "one record's whole situation")]
+    fn retire(
+        &mut self,
+        tiers: &Tiers,
+        now: Seconds,
+        patience: Patience,
+        queue: RamQueue,
+        hash: KeyHash,
+        slot: Slot,
+        entry: Entry,
+    ) -> bool {
+        let header = *self.ram_record(tiers, entry).header();
+        // Once read, always known as read: on the SSD the hotness is all that can say so.
+        let read_before = u8::from(header.item_flags & FETCHED != 0);
+        match self.fate(tiers, now, queue, entry, &header) {
+            Fate::Gone => {
+                self.remove(tiers, slot, entry);
+                let head = self.head_mut();
+                head.reclaimed += 1;
+                head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
+            }
+            Fate::Keep(hot) => match self.copy_record(tiers, RamQueue::Main, entry) {
+                Some(offset) => {
+                    self.place(
+                        tiers,
+                        now,
+                        hash,
+                        Some((slot, entry)),
+                        Entry::ram(hash.tag(), hot, State::Ram, offset),
+                    );
+                }
+                None if !tiers.evict => return false,
+                None => self.drop_item(tiers, hash, slot, entry, &header),
+            },
+            Fate::ToHome(home) => {
+                let there = Entry::ssd(hash.tag(), entry.hot().max(read_before), home);
+                self.place(tiers, now, hash, Some((slot, entry)), there);
+            }
+            Fate::Demote => {
+                let RamRecord::Small(record) = self.ram_record(tiers, entry) else {
+                    return true;
+                };
+                let header = Header {
+                    item_flags: header.item_flags & !crate::record::HAS_HOME,
+                    ..header
+                };
+                match tiers
+                    .log
+                    .append(Stream::of(&header, now), &header, record.key, record.value)
+                {
+                    Ok(place) => {
+                        let there = Entry::ssd(hash.tag(), entry.hot().max(read_before), place);
+                        self.place(tiers, now, hash, Some((slot, entry)), there);
+                    }
+                    Err(Refused::Full) if patience == Patience::Wait || !tiers.evict => return false,
+                    Err(refused) => {
+                        self.head_mut().admissions_dropped += u64::from(refused == Refused::Full);
+                        self.drop_item(tiers, hash, slot, entry, &header);
+                    }
+                }
+            }
+            Fate::Drop => {
+                self.head_mut().admissions_refused += u64::from(!tiers.log.is_off());
+                self.drop_item(tiers, hash, slot, entry, &header);
+            }
+        }
+        true
+    }
+
+    fn drop_item(&mut self, tiers: &Tiers, hash: KeyHash, slot: Slot, entry: Entry, header: &Header) {
+        self.remove(tiers, slot, entry);
+        self.remember(hash);
+        let head = self.head_mut();
+        head.evictions += 1;
+        head.evicted_unread += u64::from(header.item_flags & FETCHED == 0);
+    }
+
+    fn evict_large(
+        &mut self,
+        tiers: &Tiers,
+        now: Seconds,
+        patience: Patience,
+        queue: RamQueue,
+        id: SegmentId,
+    ) -> Evicted {
+        let here = tiers.pool.offset(id, 0);
+        let probe = Entry::ram(0, 0, State::RamLarge, here);
+        let RamRecord::Large { header, key, .. } = self.ram_record(tiers, probe) else {
+            return Evicted::Nothing;
+        };
+        let hash = tiers.hasher.hash(key);
+        let here = Entry::ram(hash.tag(), 0, State::RamLarge, here);
+        // A large record whose entry went was released with it, so whatever is queued is indexed.
+        let (slot, entry) = self
+            .index
+            .find_place(hash, here)
+            .expect("a queued large record is indexed");
+        match self.fate(tiers, now, queue, entry, &header) {
+            Fate::Gone => {
+                self.remove(tiers, slot, entry);
+                self.head_mut().reclaimed += 1;
+            }
+            Fate::Keep(hot) => {
+                self.unqueue(tiers, id);
+                self.enqueue(tiers, RamQueue::Main, id);
+                self.index.set(slot, entry.with_hot(hot));
+                return if tiers.evict {
+                    Evicted::Segment
+                } else {
+                    Evicted::Blocked
+                };
+            }
+            Fate::Demote => {
+                tiers.pool.begin_landing(&mut self.owner, id);
+                let pin = tiers.pool.pin(&self.owner, id);
+                match tiers
+                    .log
+                    .append_large(Stream::of(&header, now), &header, pin, hash, entry)
+                {
+                    Ok(()) => {
+                        self.unqueue(tiers, id);
+                        return Evicted::Blocked;
+                    }
+                    Err(refused) => {
+                        tiers.pool.end_landing(&mut self.owner, id);
+                        if refused == Refused::Full && (patience == Patience::Wait || !tiers.evict) {
+                            return Evicted::Blocked;
+                        }
+                        self.head_mut().admissions_dropped += u64::from(refused == Refused::Full);
+                        self.drop_item(tiers, hash, slot, entry, &header);
+                    }
+                }
+            }
+            Fate::Drop | Fate::ToHome(_) => self.drop_item(tiers, hash, slot, entry, &header),
+        }
+        Evicted::Segment
+    }
+
+    /// Moves a large record's entry to where it landed on the SSD, or drops the item when it did not land.
+    pub(crate) fn land(&mut self, tiers: &Tiers, now: Seconds, landing: &crate::ssd::log::Landing) {
+        let Some((slot, entry)) = self.index.find_place(landing.hash, landing.from) else {
+            return;
+        };
+        let (id, _) = tiers.pool.locate(entry.ram_offset());
+        let fetched = self.ram_record(tiers, entry).header().item_flags & FETCHED;
+        tiers.pool.end_landing(&mut self.owner, id);
+        if landing.to == SsdPlace::NOWHERE {
+            return self.remove(tiers, slot, entry);
+        }
+        let there = Entry::ssd(landing.hash.tag(), entry.hot().max(fetched), landing.to);
+        self.place(tiers, now, landing.hash, Some((slot, entry)), there);
+    }
+}

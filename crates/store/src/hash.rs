@@ -1,0 +1,61 @@
+//! From a key to its place: which shard, which bucket, which tag. Seeded per store, so nobody can aim keys at one bucket.
+
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+
+/// The seed of one store's hash.
+#[derive(Clone)]
+pub struct Hasher {
+    secrets: RapidSecrets,
+}
+
+/// A key's 64 hash bits.
+///
+/// ```text
+///  63        48 47                              16 15         0
+/// +------------+----------------------------------+------------+
+/// |   shard    |              bucket              |    tag     |
+/// +------------+----------------------------------+------------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHash(pub(crate) u64);
+
+impl Hasher {
+    /// A hasher for `seed`; the same seed gives the same hashes on every machine and version.
+    pub fn new(seed: u64) -> Self {
+        Hasher {
+            secrets: RapidSecrets::seed(seed),
+        }
+    }
+
+    /// Hashes a key.
+    #[inline]
+    pub fn hash(&self, key: &[u8]) -> KeyHash {
+        KeyHash(rapidhash_v3_seeded(key, &self.secrets))
+    }
+}
+
+impl KeyHash {
+    /// Which of `shards` (at most 65,536) owns the key.
+    #[inline]
+    pub(crate) fn shard(self, shards: u32) -> u32 {
+        (((self.0 >> 48) * u64::from(shards)) >> 16) as u32
+    }
+
+    /// The key's first bucket of `buckets`.
+    #[inline]
+    pub(crate) fn bucket(self, buckets: u32) -> u32 {
+        ((((self.0 >> 16) & 0xFFFF_FFFF) * u64::from(buckets)) >> 32) as u32
+    }
+
+    /// The hash bits kept in the index entry.
+    #[inline]
+    pub(crate) fn tag(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// 32 bits that are independent enough of the bucket to recognise the key in a ghost table.
+    #[inline]
+    pub(crate) fn fingerprint(self) -> u32 {
+        ((self.0 ^ (self.0 >> 29)) as u32) | 1
+    }
+}

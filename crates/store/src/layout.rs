@@ -1,0 +1,194 @@
+//! From a memory limit to counts and sizes: how a store divides its memory. Arithmetic only.
+
+use crate::entry::{RAM_BYTES_MAX, SSD_SEGMENTS_MAX};
+use crate::error::OpenError;
+use crate::ssd::SEGMENT_BYTES;
+
+/// What a store is to be made of.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// The bound on everything the store keeps in memory, in bytes.
+    pub memory_bytes: u64,
+    /// Segments of the SSD tier, [`SEGMENT_BYTES`] each; 0 for none.
+    pub ssd_segments: u32,
+    /// The expected size of an item with its key, in bytes; the index is made for that many.
+    pub item_bytes: u32,
+    /// The size of the index, in bytes, if not computed from `item_bytes`.
+    pub index_bytes: Option<u64>,
+}
+
+/// How the memory is divided. All sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub shards: u32,
+    pub buckets_per_shard: u32,
+    pub ghosts_per_shard: u32,
+    pub segment_bytes: usize,
+    pub segments: u32,
+    pub piece_bytes: usize,
+    pub pieces: u32,
+    pub ssd_segments: u32,
+    pub arena_bytes: u64,
+    pub index_bytes: u64,
+    pub table_bytes: u64,
+    pub buffer_bytes: u64,
+}
+
+const MIB: u64 = 1 << 20;
+/// A RAM tier below this holds too few segments to be a cache.
+const RAM_BYTES_MIN: u64 = MIB;
+/// RAM a shard should have at least.
+const SHARD_RAM_BYTES: u64 = 4 * MIB;
+const SHARDS_MAX: u64 = 256;
+/// The fill that the index is sized for, in percent; it reaches more before anything gives way.
+const INDEX_FILL_PERCENT: u64 = 94;
+const BUCKET_BYTES: u64 = 64;
+const BUCKET_ENTRIES: u64 = 8;
+/// Without an SSD the index is made for items of this size, as small as memcached's smallest common ones.
+const RAM_ITEM_BYTES: u64 = 96;
+/// What each carved region may lose to alignment.
+const ALIGN_SLACK: u64 = 64;
+
+impl Layout {
+    pub(crate) fn new(sizes: &Sizes) -> Result<Layout, OpenError> {
+        let memory = sizes.memory_bytes;
+        let ssd_bytes = u64::from(sizes.ssd_segments) * SEGMENT_BYTES;
+        if memory > RAM_BYTES_MAX {
+            return Err(OpenError::TooLarge {
+                what: "a memory limit",
+                bytes: memory,
+                max: RAM_BYTES_MAX,
+            });
+        }
+        if sizes.ssd_segments > SSD_SEGMENTS_MAX - 1 {
+            let max = u64::from(SSD_SEGMENTS_MAX - 1) * SEGMENT_BYTES;
+            return Err(OpenError::TooLarge {
+                what: "an SSD tier",
+                bytes: ssd_bytes,
+                max,
+            });
+        }
+        let item = u64::from(sizes.item_bytes.max(16));
+        let (piece_bytes, pieces) = match (ssd_bytes, memory >= 32 * MIB) {
+            (0, _) => (0, 0),
+            (_, true) => (256 << 10, (memory / 16 / (256 << 10)).clamp(12, 64)),
+            (_, false) => (64 << 10, 12),
+        };
+        let buffer_bytes = piece_bytes * pieces;
+        let entries = (ssd_bytes / item + memory / item).max(memory / RAM_ITEM_BYTES);
+        let wanted = sizes
+            .index_bytes
+            .unwrap_or(entries * BUCKET_BYTES / BUCKET_ENTRIES * 100 / INDEX_FILL_PERCENT);
+        let ram_estimate = memory.saturating_sub(wanted + buffer_bytes);
+        let shards = (ram_estimate / SHARD_RAM_BYTES).clamp(1, SHARDS_MAX);
+        let shards = 1_u64 << shards.ilog2();
+        let buckets_per_shard = (wanted / BUCKET_BYTES / shards).max(1);
+        let index_bytes = buckets_per_shard * shards * BUCKET_BYTES;
+        let segment_bytes = (ram_estimate / shards / 64).clamp(16 << 10, 256 << 10);
+        let segment_bytes = 1_u64 << segment_bytes.ilog2();
+        let ghosts_per_shard = (ram_estimate / item / shards).max(16);
+        let ssd_table = u64::from(sizes.ssd_segments) * size_of::<crate::ssd::table::SegmentMeta>() as u64;
+        let fixed = index_bytes
+            + buffer_bytes
+            + ssd_table
+            + shards * (ghosts_per_shard * 4 + size_of::<crate::shard::ShardHead>() as u64)
+            + ALIGN_SLACK * (shards * 3 + pieces + 4)
+            + 4096;
+        let per_segment = segment_bytes + size_of::<crate::ram::pool::SegmentMeta>() as u64;
+        let segments = memory.saturating_sub(fixed) / per_segment;
+        if segments * segment_bytes < RAM_BYTES_MIN || index_bytes > u64::from(u32::MAX) * BUCKET_BYTES {
+            return Err(OpenError::MemoryTooSmall {
+                limit: memory,
+                index: index_bytes,
+                other: fixed - index_bytes,
+                ram_min: RAM_BYTES_MIN,
+                ssd: ssd_bytes,
+                item,
+            });
+        }
+        let table_bytes = fixed - index_bytes - buffer_bytes + segments * (per_segment - segment_bytes);
+        Ok(Layout {
+            shards: shards as u32,
+            buckets_per_shard: buckets_per_shard as u32,
+            ghosts_per_shard: ghosts_per_shard as u32,
+            segment_bytes: segment_bytes as usize,
+            segments: segments as u32,
+            piece_bytes: piece_bytes as usize,
+            pieces: pieces as u32,
+            ssd_segments: sizes.ssd_segments,
+            arena_bytes: fixed + segments * per_segment,
+            index_bytes,
+            table_bytes,
+            buffer_bytes,
+        })
+    }
+
+    /// Records above this many bytes get RAM segments of their own.
+    pub(crate) fn large_bytes(&self) -> usize {
+        let buffered = if self.pieces == 0 {
+            usize::MAX
+        } else {
+            self.piece_bytes - 4096
+        };
+        (self.segment_bytes / 2).min(buffered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(memory_mib: u64, ssd_gib: u64) -> Sizes {
+        Sizes {
+            memory_bytes: memory_mib * MIB,
+            ssd_segments: (ssd_gib * 1024 * MIB / SEGMENT_BYTES) as u32,
+            item_bytes: 512,
+            index_bytes: None,
+        }
+    }
+
+    #[test]
+    fn the_memory_limit_bounds_everything() {
+        for (memory, ssd) in [
+            (2, 0),
+            (3, 0),
+            (64, 0),
+            (64, 1),
+            (256, 8),
+            (1024, 0),
+            (4096, 100),
+            (100_000, 1000),
+        ] {
+            let layout = Layout::new(&sizes(memory, ssd)).expect("fits");
+            assert!(layout.arena_bytes <= memory * MIB, "{memory} {ssd} {layout:?}");
+            let ram = layout.segments as u64 * layout.segment_bytes as u64;
+            assert!(ram + layout.index_bytes + layout.table_bytes + layout.buffer_bytes <= memory * MIB);
+            assert!(ram * 10 >= layout.arena_bytes * 3, "{memory} {ssd} {layout:?}");
+        }
+    }
+
+    #[test]
+    fn an_index_that_eats_the_memory_is_refused_with_the_arithmetic() {
+        let error = Layout::new(&sizes(64, 4)).expect_err("64 MiB cannot index 4 GiB of 512-byte items");
+        let text = error.to_string();
+        for part in [
+            "64.0 MiB",
+            "4096.0 MiB of SSD",
+            "512 bytes an item",
+            "expected item size",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_item_costs_at_most_ten_bytes_of_index() {
+        let layout = Layout::new(&Sizes {
+            item_bytes: 100,
+            ..sizes(100_000, 100)
+        })
+        .expect("fits");
+        let items = (100 * 1024 * MIB + 100_000 * MIB) / 100;
+        assert!(layout.index_bytes as f64 / items as f64 <= 10.0);
+    }
+}

@@ -1,0 +1,171 @@
+//! What each command means, over both tiers alike. One lookup serves them all.
+//!
+//! Every operation is called with the key, its hash, the time, the outcome of the read it asked for last time (if it did),
+//! and answers a [`Step`]. An operation that changes an item on the SSD reads it, then checks under the shard's lock that the
+//! entry is still the one it read, and else starts over; the changed item lives in RAM. Plain reads are answered from what
+//! was read even if the item has changed since: they take effect when they were planned.
+
+mod arith;
+mod fetch;
+mod lookup;
+mod put;
+mod remove;
+
+pub use arith::{Arith, ArithResult};
+pub use fetch::{Fetch, Found, Tier};
+pub use put::{Incoming, Payload, Put, PutMode, PutResult};
+pub use remove::{Remove, RemoveResult};
+
+use crate::clock::Seconds;
+use crate::entry::{Entry, State};
+use crate::evict::Patience;
+use crate::hash::KeyHash;
+use crate::index::Slot;
+use crate::ram::pool::Reservation;
+use crate::read::{Loaded, ReadPlan};
+use crate::record::{HEADER_BYTES, Header};
+use crate::shard::{RamQueue, Shard};
+use crate::store::{Step, Store};
+use crate::tiers::Tiers;
+
+/// Whose item, when, and what came of the read asked for before.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The key, 1 to 250 bytes.
+    pub key: &'a [u8],
+    /// Its [hash](Store::hash).
+    pub hash: KeyHash,
+    /// The time.
+    pub now: Seconds,
+    /// The outcome of the [`Step::Read`] that the same operation answered before.
+    pub loaded: Option<Loaded<'a>>,
+    /// What to do when there is no room.
+    pub patience: Patience,
+}
+
+/// How one attempt under the shard's lock ended.
+enum Attempt<R> {
+    Done(R),
+    Read(ReadPlan),
+    /// The record to write needs a free RAM segment.
+    Room,
+    /// The record to write, of this many bytes, needs segments of its own.
+    Large(usize),
+    /// The item is on its way to the SSD and cannot change until it is there.
+    Landing,
+}
+
+/// Attempts before an operation that keeps losing its room gives up.
+const ATTEMPTS_MAX: u32 = 64;
+
+impl Store {
+    /// Runs an operation under its shard's lock, as often as making room for it takes.
+    fn attempt<R>(
+        &self,
+        call: &Call<'_>,
+        mut attempt: impl FnMut(&mut Shard, &mut Option<Reservation>) -> Attempt<R>,
+    ) -> Step<R> {
+        self.tick(call.now);
+        let own = self.shard_of(call.hash);
+        let mut reservation = None;
+        for _ in 0..ATTEMPTS_MAX {
+            let ended = {
+                let mut shard = self.lock(own);
+                shard.head_mut().generation += 1;
+                let ended = attempt(&mut shard, &mut reservation);
+                shard.head_mut().generation += 1;
+                ended
+            };
+            let made = match ended {
+                Attempt::Done(result) => return Step::Done(result),
+                Attempt::Read(plan) => return Step::Read(plan),
+                Attempt::Landing => return Step::Busy,
+                Attempt::Room => self.make_room(own, 1, call.now, call.patience),
+                Attempt::Large(bytes) => self.reserve_bytes(own, bytes, call).map(|set_aside| {
+                    reservation = Some(set_aside);
+                }),
+            };
+            if let Err(step) = made {
+                return step;
+            }
+        }
+        Step::NoMemory
+    }
+
+    fn reserve_bytes<T>(
+        &self,
+        own: u32,
+        record_bytes: usize,
+        call: &Call<'_>,
+    ) -> Result<Reservation, Step<T>> {
+        let pool = &self.tiers.pool;
+        let wanted = pool.segments_for(record_bytes);
+        if wanted + pool.reserved_count() > pool.count() / 2 {
+            return Err(Step::NoMemory);
+        }
+        for _ in 0..ATTEMPTS_MAX {
+            self.make_room(own, wanted, call.now, call.patience)?;
+            if let Some(reservation) = pool.reserve(record_bytes) {
+                return Ok(reservation);
+            }
+        }
+        Err(Step::NoMemory)
+    }
+}
+
+/// Writes a record for the key, in RAM, and points its entry there; `old` is what the entry was.
+fn write(
+    shard: &mut Shard,
+    tiers: &Tiers,
+    call: &Call<'_>,
+    old: Option<(Slot, Entry)>,
+    header: &Header,
+    value: &[&[u8]],
+    reservation: &mut Option<Reservation>,
+) -> Attempt<()> {
+    let hot = old.map_or(0, |(_, old)| old.hot());
+    let bytes = header.bytes();
+    if bytes > tiers.large_bytes {
+        let Some(mut record) = reservation.take().filter(|record| record.missing() == bytes) else {
+            return Attempt::Large(bytes);
+        };
+        record.push(&[0; HEADER_BYTES]);
+        record.push(call.key);
+        for part in value {
+            record.push(part);
+        }
+        let queue = Store::queue_for(shard, call.hash, old.is_none());
+        let offset = shard.adopt(tiers, queue, header, record);
+        shard.place(
+            tiers,
+            call.now,
+            call.hash,
+            old,
+            Entry::ram(call.hash.tag(), hot, State::RamLarge, offset),
+        );
+        return Attempt::Done(());
+    }
+    if let Some((slot, entry)) = old.filter(|(_, entry)| entry.state() == State::Ram) {
+        if shard.overwrite(tiers, entry, header, call.key, value) {
+            shard.index.set(slot, entry);
+            return Attempt::Done(());
+        }
+    }
+    if tiers.pool.free_count() <= tiers.spare_segments
+        && shard.room_left(RamQueue::Small) < header.ram_bytes()
+    {
+        return Attempt::Room;
+    }
+    let queue = Store::queue_for(shard, call.hash, old.is_none());
+    let Some(offset) = shard.append(tiers, queue, header, call.key, value, None) else {
+        return Attempt::Room;
+    };
+    shard.place(
+        tiers,
+        call.now,
+        call.hash,
+        old,
+        Entry::ram(call.hash.tag(), hot, State::Ram, offset),
+    );
+    Attempt::Done(())
+}

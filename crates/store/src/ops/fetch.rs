@@ -1,0 +1,292 @@
+//! Reading an item, and what reading may change: expiry, hotness, who recaches a stale item.
+
+use super::lookup::{Look, Seen, in_page};
+use super::{Attempt, Call, write};
+use crate::clock::{Expiry, Seconds};
+use crate::entry::{Entry, State};
+use crate::evict::Patience;
+use crate::record::{FETCHED, Header, KEY_BINARY, STALE, WIN_SENT};
+use crate::shard::{RamQueue, Shard};
+use crate::store::{Step, Store};
+use crate::tiers::Tiers;
+use crate::value::Value;
+
+/// How to read an item.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fetch {
+    /// Set this expiry.
+    pub touch: Option<Expiry>,
+    /// When absent, create an empty item with this expiry and let the caller win the right to fill it.
+    pub vivify: Option<Expiry>,
+    /// Let one caller win the right to recache when fewer than this many seconds are left.
+    pub recache_seconds: Option<i32>,
+    /// The cas unique of a vivified item.
+    pub new_cas: Option<u64>,
+    /// Do not count this as an access.
+    pub no_bump: bool,
+    /// For a vivified item: the key was sent encoded.
+    pub key_is_binary: bool,
+}
+
+impl Fetch {
+    fn is_plain(&self) -> bool {
+        self.touch.is_none() && self.vivify.is_none() && self.recache_seconds.is_none()
+    }
+}
+
+/// Which tier an item was found in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// Memory.
+    Ram,
+    /// The SSD, or a buffer on its way there.
+    Ssd,
+}
+
+/// An item that was found (or just vivified), as it was before this access.
+pub struct Found<'a> {
+    /// The value.
+    pub value: Value<'a>,
+    /// Opaque client flags.
+    pub client_flags: u32,
+    /// The cas unique.
+    pub cas: u64,
+    /// Expiry before a touch.
+    pub expiry: Expiry,
+    /// Expiry after it.
+    pub expiry_after: Expiry,
+    /// When it was last accessed. For an item on the SSD: when it last was in RAM.
+    pub accessed: Seconds,
+    /// Whether it had been read since it was stored.
+    pub fetched: bool,
+    /// Whether it is marked stale.
+    pub stale: bool,
+    /// Whether somebody had been told to recache it before.
+    pub win_sent: bool,
+    /// Whether this caller is the one to recache it.
+    pub won: bool,
+    /// Whether its key was sent encoded.
+    pub key_is_binary: bool,
+    /// Where it was.
+    pub tier: Tier,
+}
+
+impl<'a> Found<'a> {
+    fn new(header: &Header, value: Value<'a>, fetched: bool, tier: Tier) -> Self {
+        let expiry = Expiry::from_raw(header.expires);
+        Found {
+            value,
+            client_flags: header.client_flags,
+            cas: header.cas,
+            expiry,
+            expiry_after: expiry,
+            accessed: Seconds(header.accessed),
+            fetched,
+            stale: header.item_flags & STALE != 0,
+            win_sent: header.item_flags & WIN_SENT != 0,
+            won: false,
+            key_is_binary: header.item_flags & KEY_BINARY != 0,
+            tier,
+        }
+    }
+}
+
+/// Hotness at which an item on the SSD is copied to RAM.
+const PROMOTE_AT: u8 = 2;
+
+impl Store {
+    /// Reads an item. `reply` is called once, under the shard's lock, with the item or `None`, when the step is
+    /// [`Step::Done`] and carries its answer.
+    pub fn fetch<R>(
+        &self,
+        call: &Call<'_>,
+        fetch: &Fetch,
+        reply: impl FnOnce(Option<&Found<'_>>) -> R,
+    ) -> Step<R> {
+        let mut reply = Some(reply);
+        let mut answer = |found: Option<&Found<'_>>| (reply.take().expect("answered once"))(found);
+        let tiers = &self.tiers;
+        let step = self.attempt(call, |shard, reservation| {
+            if let Some(loaded) = call.loaded.as_ref().filter(|_| fetch.is_plain()) {
+                let current = shard
+                    .index
+                    .find(call.hash)
+                    .is_some_and(|(_, e)| e.same_place(loaded.plan.entry));
+                if !current {
+                    let record = in_page(loaded, call, 0).ok().flatten();
+                    let found = record.map(|record| {
+                        let fetched = record.header.item_flags & FETCHED != 0 || loaded.plan.entry.hot() > 0;
+                        Found::new(&record.header, Value::Slice(record.value), fetched, Tier::Ssd)
+                    });
+                    return Attempt::Done(answer(found.as_ref()));
+                }
+            }
+            match shard.look(tiers, call) {
+                Look::Read(plan) => Attempt::Read(plan),
+                Look::Found(seen) => shard.access(tiers, call, fetch, &seen, reservation, &mut answer),
+                Look::Absent(old) => {
+                    let Some(expiry) = fetch.vivify else {
+                        return Attempt::Done(answer(None));
+                    };
+                    let cas = fetch.new_cas.unwrap_or_else(|| shard.next_cas());
+                    let header = Header {
+                        cas,
+                        expires: expiry.to_raw(),
+                        accessed: call.now.0,
+                        epoch: tiers.epoch(),
+                        key_len: call.key.len() as u8,
+                        item_flags: WIN_SENT | if fetch.key_is_binary { KEY_BINARY } else { 0 },
+                        ..Header::default()
+                    };
+                    match write(shard, tiers, call, old, &header, &[], reservation) {
+                        Attempt::Done(()) => {
+                            let mut found = Found::new(&header, Value::Slice(&[]), false, Tier::Ram);
+                            (found.won, found.win_sent) = (true, false);
+                            Attempt::Done(answer(Some(&found)))
+                        }
+                        other => other.retry(),
+                    }
+                }
+            }
+        });
+        if call.loaded.is_some() {
+            self.top_up(self.shard_of(call.hash), call.now);
+        }
+        step
+    }
+}
+
+impl<R> Attempt<R> {
+    /// The same end of an attempt that is not its success.
+    pub(super) fn retry<S>(self) -> Attempt<S> {
+        match self {
+            Attempt::Done(_) => unreachable!("success is not retried"),
+            Attempt::Read(plan) => Attempt::Read(plan),
+            Attempt::Room => Attempt::Room,
+            Attempt::Large(bytes) => Attempt::Large(bytes),
+            Attempt::Landing => Attempt::Landing,
+        }
+    }
+}
+
+impl Shard {
+    fn access<R>(
+        &mut self,
+        tiers: &Tiers,
+        call: &Call<'_>,
+        fetch: &Fetch,
+        seen: &Seen<'_>,
+        reservation: &mut Option<crate::ram::pool::Reservation>,
+        answer: &mut impl FnMut(Option<&Found<'_>>) -> R,
+    ) -> Attempt<R> {
+        let header = seen.header;
+        let flag = |bit| header.item_flags & bit != 0;
+        let expiry = Expiry::from_raw(header.expires);
+        let wants_recache = fetch.recache_seconds.is_some_and(|limit| {
+            expiry
+                .seconds_left(call.now)
+                .is_some_and(|left| i64::from(left) < i64::from(limit))
+        });
+        let won = !flag(WIN_SENT) && (flag(STALE) || wants_recache);
+        let expiry_after = fetch.touch.unwrap_or(expiry);
+        let changes = won || fetch.touch.is_some();
+        let mut after = header;
+        after.expires = expiry_after.to_raw();
+        if won {
+            after.item_flags |= WIN_SENT;
+        }
+        if !fetch.no_bump {
+            after.item_flags |= FETCHED;
+            after.accessed = call.now.0;
+        } else if seen.was_fetched() {
+            after.item_flags |= FETCHED;
+        }
+        let entry = if fetch.no_bump {
+            seen.entry
+        } else {
+            seen.entry.warmed()
+        };
+
+        // Answer first: the value is lent from where it lies now. What must not fail after that is tried before.
+        if changes && seen.on_ssd() {
+            let value = seen.value_to_vec(self, tiers);
+            match write(self, tiers, call, seen.old(), &after, &[&value], reservation) {
+                Attempt::Done(()) => {}
+                other => return other.retry(),
+            }
+            self.index_warm(call, fetch);
+            let mut found = Found::new(&header, Value::Slice(&value), seen.was_fetched(), Tier::Ssd);
+            (found.won, found.expiry_after) = (won, expiry_after);
+            return Attempt::Done(answer(Some(&found)));
+        }
+        if !seen.on_ssd() {
+            let rewritten = self.rewrite_header(tiers, seen.entry, |header| *header = after);
+            if changes && !rewritten {
+                return Attempt::Landing;
+            }
+            if changes {
+                self.make_dirty(tiers, seen.entry);
+            }
+            self.index.set(seen.slot, entry);
+        }
+        let value = seen.value(self, tiers);
+        let tier = if seen.on_ssd() { Tier::Ssd } else { Tier::Ram };
+        let mut found = Found::new(&header, value, seen.was_fetched(), tier);
+        (found.won, found.expiry_after) = (won, expiry_after);
+        let answered = answer(Some(&found));
+        drop(found);
+        if seen.on_ssd() && !fetch.no_bump {
+            self.index.set(seen.slot, entry);
+            let place = entry.ssd_place();
+            tiers.log.table.mark_hot(place);
+            if entry.hot() >= PROMOTE_AT && header.bytes() <= tiers.large_bytes {
+                self.promote(tiers, call, seen, &after, entry);
+            }
+        }
+        Attempt::Done(answered)
+    }
+
+    fn index_warm(&mut self, call: &Call<'_>, fetch: &Fetch) {
+        if let Some((slot, entry)) = self.index.find(call.hash).filter(|_| !fetch.no_bump) {
+            self.index.set(slot, entry.warmed());
+        }
+    }
+
+    /// Copies an item from the SSD to RAM, if a segment can be had without evicting; the SSD copy stays.
+    fn promote(&mut self, tiers: &Tiers, call: &Call<'_>, seen: &Seen<'_>, header: &Header, entry: Entry) {
+        let room = self.room_left(RamQueue::Main) >= header.ram_bytes() + crate::record::HOME_BYTES;
+        if !room && tiers.pool.free_count() <= tiers.spare_segments {
+            return;
+        }
+        let Value::Slice(value) = seen.value(self, tiers) else {
+            return;
+        };
+        let value = value.to_vec();
+        let home = entry.ssd_place();
+        if let Some(offset) = self.append(tiers, RamQueue::Main, header, call.key, &[&value], Some(home)) {
+            let promoted = Entry::ram(call.hash.tag(), 0, State::Ram, offset);
+            self.place(tiers, call.now, call.hash, Some((seen.slot, entry)), promoted);
+        }
+    }
+}
+
+impl Store {
+    /// Whether the key has an item, without counting an access; for tests and tools.
+    pub fn contains(&self, key: &[u8], now: Seconds) -> Step<bool> {
+        let call = Call {
+            key,
+            hash: self.hash(key),
+            now,
+            loaded: None,
+            patience: Patience::Drop,
+        };
+        self.fetch(
+            &call,
+            &Fetch {
+                no_bump: true,
+                ..Fetch::default()
+            },
+            |found| found.is_some(),
+        )
+    }
+}

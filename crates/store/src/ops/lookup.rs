@@ -1,0 +1,168 @@
+//! The one lookup: from a key to its item in either tier, or to the read that would tell.
+
+use std::borrow::Cow;
+
+use super::Call;
+use crate::clock::{Expiry, Seconds};
+use crate::entry::{Entry, State};
+use crate::index::Slot;
+use crate::read::{Loaded, ReadPlan};
+use crate::record::{FETCHED, Header, Record};
+use crate::shard::{RamRecord, Shard};
+use crate::ssd::page;
+use crate::tiers::Tiers;
+use crate::value::{LargeValue, Value};
+
+/// What the lookup knows.
+pub(super) enum Look<'l> {
+    /// There is no such item. An entry may be in the way: another key's with the same tag.
+    Absent(Option<(Slot, Entry)>),
+    Found(Seen<'l>),
+    Read(ReadPlan),
+}
+
+/// An item that is there, neither expired nor flushed.
+pub(super) struct Seen<'l> {
+    pub slot: Slot,
+    pub entry: Entry,
+    pub header: Header,
+    /// The value of an item on the SSD; one in RAM is lent by [`value`](Self::value).
+    ssd_value: Option<Cow<'l, [u8]>>,
+}
+
+impl Seen<'_> {
+    pub(super) fn old(&self) -> Option<(Slot, Entry)> {
+        Some((self.slot, self.entry))
+    }
+
+    pub(super) fn on_ssd(&self) -> bool {
+        self.ssd_value.is_some()
+    }
+
+    /// Whether it has been read since it was stored.
+    pub(super) fn was_fetched(&self) -> bool {
+        self.header.item_flags & FETCHED != 0 || self.on_ssd() && self.entry.hot() > 0
+    }
+
+    pub(super) fn value<'a>(&'a self, shard: &'a Shard, tiers: &'a Tiers) -> Value<'a> {
+        if let Some(value) = &self.ssd_value {
+            return Value::Slice(value);
+        }
+        match shard.ram_record(tiers, self.entry) {
+            RamRecord::Small(record) => Value::Slice(record.value),
+            RamRecord::Large { head, header, key } => Value::Large(LargeValue::new(
+                tiers.pool.pin(&shard.owner, head),
+                key.len(),
+                header.value_len as usize,
+            )),
+        }
+    }
+
+    /// A copy of the value, for operations that write a longer one.
+    pub(super) fn value_to_vec(&self, shard: &Shard, tiers: &Tiers) -> Vec<u8> {
+        let mut copy = Vec::with_capacity(self.header.value_len as usize);
+        self.value(shard, tiers).append_to(&mut copy);
+        copy
+    }
+}
+
+fn is_gone(header: &Header, now: Seconds, epoch: u32) -> bool {
+    Expiry::from_raw(header.expires).has_passed(now) || header.epoch < epoch
+}
+
+/// The key's record in a page that was read, if the page is what the plan meant and the record is neither expired nor flushed.
+/// `Err` when the page is not what it should be.
+pub(super) fn in_page<'l>(
+    loaded: &Loaded<'l>,
+    call: &Call<'_>,
+    epoch: u32,
+) -> Result<Option<Record<'l>>, ()> {
+    let records = loaded
+        .bytes
+        .and_then(|bytes| page::verify(loaded.plan.read.id, bytes))
+        .ok_or(())?;
+    Ok(records
+        .find(call.key)
+        .filter(|record| !is_gone(&record.header, call.now, epoch)))
+}
+
+impl Shard {
+    /// Looks the key up; removes what turns out to be expired, flushed, overwritten on the SSD or unreadable.
+    pub(super) fn look<'l>(&mut self, tiers: &Tiers, call: &Call<'l>) -> Look<'l> {
+        let Some((slot, entry)) = self.index.find(call.hash) else {
+            return Look::Absent(None);
+        };
+        let (now, epoch) = (call.now, tiers.epoch());
+        if entry.state() != State::Ssd {
+            let record = self.ram_record(tiers, entry);
+            if record.key() != call.key {
+                return Look::Absent(Some((slot, entry)));
+            }
+            let header = *record.header();
+            if is_gone(&header, now, epoch) {
+                self.remove(tiers, slot, entry);
+                let head = self.head_mut();
+                head.reclaimed += 1;
+                head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
+                return Look::Absent(None);
+            }
+            return Look::Found(Seen {
+                slot,
+                entry,
+                header,
+                ssd_value: None,
+            });
+        }
+        if !tiers.ssd_is_live(entry, now) {
+            self.remove(tiers, slot, entry);
+            return Look::Absent(None);
+        }
+        let place = entry.ssd_place();
+        let buffered = tiers.log.with_buffered(place, |records| {
+            records
+                .find(call.key)
+                .map(|record| (record.header, Cow::Owned(record.value.to_vec())))
+        });
+        let found = if let Some(found) = buffered {
+            found.filter(|(header, _)| !is_gone(header, now, epoch))
+        } else {
+            let Some(loaded) = call
+                .loaded
+                .as_ref()
+                .filter(|loaded| loaded.plan.entry.same_place(entry))
+            else {
+                let Some(read) = tiers.log.read_of(place) else {
+                    self.remove(tiers, slot, entry);
+                    return Look::Absent(None);
+                };
+                return Look::Read(ReadPlan { entry, read });
+            };
+            match in_page(loaded, call, epoch) {
+                Ok(record) => record.map(|record| (record.header, Cow::Borrowed(record.value))),
+                Err(()) => {
+                    // A page that is not what it should be is an error of the device, unless its segment has been filled anew
+                    // while it was read.
+                    if loaded.bytes.is_some()
+                        && tiers
+                            .log
+                            .read_of(place)
+                            .is_some_and(|read| read == loaded.plan.read)
+                    {
+                        tiers.log.count_outcome(false);
+                    }
+                    self.remove(tiers, slot, entry);
+                    return Look::Absent(None);
+                }
+            }
+        };
+        match found {
+            Some((header, value)) => Look::Found(Seen {
+                slot,
+                entry,
+                header,
+                ssd_value: Some(value),
+            }),
+            None => Look::Absent(Some((slot, entry))),
+        }
+    }
+}

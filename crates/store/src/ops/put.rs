@@ -1,0 +1,272 @@
+//! Storing values: set, add, replace, append, prepend, with or without a cas condition.
+
+use super::lookup::Look;
+use super::{Attempt, Call, write};
+use crate::clock::Expiry;
+use crate::entry::{Entry, State};
+use crate::ram::pool::Reservation;
+use crate::record::{HEADER_BYTES, Header, KEY_BINARY, STALE, WIN_SENT};
+use crate::shard::Shard;
+use crate::store::{Step, Store};
+
+/// What storing does with what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutMode {
+    /// Store in any case.
+    Set,
+    /// Only if absent.
+    Add,
+    /// Only if present.
+    Replace,
+    /// Behind the present value, keeping its flags and expiry.
+    Append,
+    /// Before the present value, keeping its flags and expiry.
+    Prepend,
+}
+
+/// The bytes to store.
+pub enum Payload<'a> {
+    /// In the caller's memory.
+    Bytes(&'a [u8]),
+    /// Already in the store's, all of it arrived.
+    Incoming(Incoming),
+}
+
+/// What to store and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Put {
+    /// What to do with what is there.
+    pub mode: PutMode,
+    /// Opaque client flags.
+    pub client_flags: u32,
+    /// Expiry of the new item.
+    pub expiry: Expiry,
+    /// Only if the present item has this cas unique.
+    pub compare: Option<u64>,
+    /// The new item's cas unique, if not the store's choice.
+    pub new_cas: Option<u64>,
+    /// With a `compare` below the present cas: store all the same, keep the present expiry, mark stale.
+    pub invalidate: bool,
+    /// With append or prepend on a miss: create the item with this expiry.
+    pub vivify: Option<Expiry>,
+    /// Whether the key was sent encoded.
+    pub key_is_binary: bool,
+    /// The most bytes that header, key and value may have together after an append or prepend.
+    pub item_bytes_max: usize,
+}
+
+/// How storing ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutResult {
+    /// Stored, with this cas unique.
+    Stored(u64),
+    /// The mode's condition did not hold.
+    NotStored,
+    /// The cas unique differs.
+    Exists,
+    /// There is nothing to compare with.
+    NotFound,
+    /// Appending would make the item too large.
+    TooLarge,
+}
+
+/// Memory for a large value while it arrives. Dropped, it is free again.
+pub struct Incoming {
+    record: Reservation,
+    value_len: usize,
+    key_len: usize,
+}
+
+impl Incoming {
+    /// Bytes of the value still to come.
+    pub fn missing(&self) -> usize {
+        self.record.missing()
+    }
+
+    /// Where the next bytes of the value go; empty when all have come.
+    pub fn spare(&mut self) -> &mut [u8] {
+        self.record.spare()
+    }
+
+    /// Counts `len` bytes of [`spare`](Self::spare) as filled.
+    pub fn advance(&mut self, len: usize) {
+        self.record.advance(len);
+    }
+
+    /// Appends bytes of the value, no more than are [`missing`](Self::missing).
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.record.push(bytes);
+    }
+}
+
+impl Store {
+    /// Sets memory aside for a value of more than [`Store::large_bytes`] that is about to arrive.
+    pub fn reserve(&self, call: &Call<'_>, value_len: usize) -> Step<Incoming> {
+        let record_bytes = HEADER_BYTES + call.key.len() + value_len;
+        match self.reserve_bytes(self.shard_of(call.hash), record_bytes, call) {
+            Ok(mut record) => {
+                record.push(&[0; HEADER_BYTES]);
+                record.push(call.key);
+                Step::Done(Incoming {
+                    record,
+                    value_len,
+                    key_len: call.key.len(),
+                })
+            }
+            Err(step) => step,
+        }
+    }
+
+    /// Stores a value. An [`Incoming`] payload is taken out of `payload` when it was stored, and left there when not.
+    pub fn put(&self, call: &Call<'_>, put: &Put, payload: &mut Payload<'_>) -> Step<PutResult> {
+        let tiers = &self.tiers;
+        self.attempt(call, |shard, reservation| {
+            let old = if put.mode == PutMode::Set && put.compare.is_none() {
+                shard.index.find(call.hash)
+            } else {
+                match shard.look(tiers, call) {
+                    Look::Read(plan) => return Attempt::Read(plan),
+                    Look::Absent(old) => match put.when_absent() {
+                        Ok(()) => old,
+                        Err(result) => return Attempt::Done(result),
+                    },
+                    Look::Found(seen) => {
+                        let stale = match put.when_found(seen.header.cas) {
+                            Ok(stale) => stale,
+                            Err(result) => {
+                                shard.index.set(seen.slot, seen.entry.warmed());
+                                return Attempt::Done(result);
+                            }
+                        };
+                        if matches!(put.mode, PutMode::Append | PutMode::Prepend) {
+                            let present = seen.value_to_vec(shard, tiers);
+                            let mut arrived = Vec::new();
+                            let addition = payload.bytes(&mut arrived);
+                            let parts = match put.mode {
+                                PutMode::Append => [&present[..], addition],
+                                _ => [addition, &present[..]],
+                            };
+                            let mut header = seen.header;
+                            let value_len = present.len() + addition.len();
+                            if HEADER_BYTES + call.key.len() + value_len > put.item_bytes_max {
+                                return Attempt::Done(PutResult::TooLarge);
+                            }
+                            header.value_len = value_len as u32;
+                            header.cas = put.new_cas.unwrap_or_else(|| shard.next_cas());
+                            header.item_flags &= KEY_BINARY;
+                            header.accessed = call.now.0;
+                            return match write(shard, tiers, call, seen.old(), &header, &parts, reservation) {
+                                Attempt::Done(()) => Attempt::Done(PutResult::Stored(header.cas)),
+                                other => other.retry(),
+                            };
+                        }
+                        if stale {
+                            let mut header = put.header(shard, call, payload, tiers.epoch());
+                            header.expires = seen.header.expires;
+                            header.item_flags |= STALE | seen.header.item_flags & WIN_SENT;
+                            return store_new(shard, tiers, call, seen.old(), header, payload, reservation);
+                        }
+                        seen.old()
+                    }
+                }
+            };
+            let mut header = put.header(shard, call, payload, tiers.epoch());
+            if matches!(put.mode, PutMode::Append | PutMode::Prepend) {
+                header.expires = put.vivify.unwrap_or(put.expiry).to_raw();
+            }
+            store_new(shard, tiers, call, old, header, payload, reservation)
+        })
+    }
+}
+
+fn store_new(
+    shard: &mut Shard,
+    tiers: &crate::tiers::Tiers,
+    call: &Call<'_>,
+    old: Option<(crate::index::Slot, Entry)>,
+    header: Header,
+    payload: &mut Payload<'_>,
+    reservation: &mut Option<Reservation>,
+) -> Attempt<PutResult> {
+    match payload {
+        Payload::Bytes(value) => match write(shard, tiers, call, old, &header, &[value], reservation) {
+            Attempt::Done(()) => Attempt::Done(PutResult::Stored(header.cas)),
+            other => other.retry(),
+        },
+        Payload::Incoming(_) => {
+            let Payload::Incoming(incoming) = std::mem::replace(payload, Payload::Bytes(&[])) else {
+                unreachable!("just matched")
+            };
+            let queue = Store::queue_for(shard, call.hash, old.is_none());
+            let hot = old.map_or(0, |(_, old)| old.hot());
+            let offset = shard.adopt(tiers, queue, &header, incoming.record);
+            let entry = Entry::ram(call.hash.tag(), hot, State::RamLarge, offset);
+            shard.place(tiers, call.now, call.hash, old, entry);
+            Attempt::Done(PutResult::Stored(header.cas))
+        }
+    }
+}
+
+impl Payload<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Payload::Bytes(bytes) => bytes.len(),
+            Payload::Incoming(incoming) => incoming.value_len,
+        }
+    }
+
+    /// The bytes in one piece; `copy` holds them if they are not.
+    fn bytes<'a>(&'a self, copy: &'a mut Vec<u8>) -> &'a [u8] {
+        match self {
+            Payload::Bytes(bytes) => bytes,
+            Payload::Incoming(incoming) => {
+                incoming.record.append_to(copy);
+                copy.drain(..HEADER_BYTES + incoming.key_len);
+                copy
+            }
+        }
+    }
+}
+
+impl Put {
+    fn header(&self, shard: &mut Shard, call: &Call<'_>, payload: &Payload<'_>, epoch: u32) -> Header {
+        Header {
+            value_len: payload.len() as u32,
+            client_flags: self.client_flags,
+            cas: self.new_cas.unwrap_or_else(|| shard.next_cas()),
+            expires: self.expiry.to_raw(),
+            accessed: call.now.0,
+            epoch,
+            key_len: call.key.len() as u8,
+            item_flags: if self.key_is_binary { KEY_BINARY } else { 0 },
+        }
+    }
+
+    fn when_absent(&self) -> Result<(), PutResult> {
+        match self.mode {
+            PutMode::Set if self.compare.is_some() => Err(PutResult::NotFound),
+            PutMode::Set | PutMode::Add => Ok(()),
+            PutMode::Append | PutMode::Prepend if self.vivify.is_some() => Ok(()),
+            PutMode::Replace if self.compare.is_some() => Err(PutResult::NotFound),
+            _ => Err(PutResult::NotStored),
+        }
+    }
+
+    /// Whether to store over an item with this cas, and then whether as stale.
+    fn when_found(&self, cas: u64) -> Result<bool, PutResult> {
+        if self.mode == PutMode::Add {
+            return Err(PutResult::NotStored);
+        }
+        match self.compare {
+            Some(compare) if compare != cas => {
+                let replaces = matches!(self.mode, PutMode::Set | PutMode::Replace);
+                if self.invalidate && compare < cas && replaces {
+                    Ok(true)
+                } else {
+                    Err(PutResult::Exists)
+                }
+            }
+            _ => Ok(false),
+        }
+    }
+}

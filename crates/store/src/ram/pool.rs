@@ -1,0 +1,657 @@
+//! The pool of RAM segments: who owns which, and the only way to their bytes.
+//!
+//! A segment is free, owned by a shard (whose lock the caller holds: it has the shard's [`Owner`]), reserved for a large
+//! value on its way in ([`Reservation`]), or a zombie: given up by its shard while readers still hold a [`Pin`].
+//!
+//! ```text
+//!            take                    give_back
+//!   free ------------> owned (log) ------------> free
+//!     \  reserve            adopt            release, no pin
+//!      +--------> reserved ------> owned (large) ------> free
+//!                    \ drop                   \ release, pinned      last unpin
+//!                     +--> free                +-------------> zombie ---------> free
+//! ```
+//! A *log* segment is written by its owner at any time and never pinned. A *large* segment belongs to one record, is never
+//! written again, and can be pinned. There is no edge from reserved to zombie: nobody can pin what was never adopted.
+
+use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::arena::{Region, SharedRegion};
+use crate::record::HEADER_BYTES;
+
+/// Number of a segment in the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentId(pub u32);
+
+/// What the arena knows of one segment.
+#[repr(C)]
+pub(crate) struct SegmentMeta {
+    owner: AtomicU32,
+    /// Neighbours in the queue this segment is in, as number + 1; 0 where there is none.
+    next: AtomicU32,
+    prev: AtomicU32,
+    /// Which queue that is; 0 for none.
+    queue: AtomicU32,
+    /// The next segment of a large record's chain, likewise.
+    chain: AtomicU32,
+    /// Bytes of records in a log segment; bytes of the whole content, prefix included, in a chain's first segment.
+    used: AtomicU32,
+    /// Readers of the chain that begins here, plus [`ZOMBIE`].
+    pins: AtomicU32,
+    /// 1 for a chain's first segment, 0 for a log segment.
+    large: AtomicU32,
+    /// 1 while a large record is being written to the SSD.
+    landing: AtomicU32,
+}
+
+const FREE: u32 = 0;
+const RESERVED: u32 = 1;
+const FIRST_OWNER: u32 = 2;
+const ZOMBIE: u32 = 1 << 31;
+
+/// Bytes before the record in a chain's first segment: room for the header that an SSD extent begins with, so that a
+/// large record can be written from where it lies.
+pub(crate) const LARGE_PREFIX_BYTES: usize = 16;
+
+/// A queue of segments, oldest first, linked through the pool's table. Numbers are one more than a segment's; 0 is none.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queue {
+    first: u32,
+    last: u32,
+    name: u32,
+    pub(crate) segments: u32,
+}
+
+impl Queue {
+    /// An empty queue; `name` is not 0 and unlike the owner's other queues'.
+    pub(crate) fn new(name: u32) -> Queue {
+        Queue {
+            first: 0,
+            last: 0,
+            name,
+            segments: 0,
+        }
+    }
+
+    pub(crate) fn front(&self) -> Option<SegmentId> {
+        self.first.checked_sub(1).map(SegmentId)
+    }
+}
+
+/// The right to the segments of one shard. There is one for each, inside the shard, behind its lock.
+pub(crate) struct Owner(u32);
+
+pub(crate) struct Pool {
+    memory: SharedRegion,
+    meta: Region<SegmentMeta>,
+    segment_bytes: usize,
+    free: Mutex<Vec<u32>>,
+    free_count: AtomicU32,
+    reserved: AtomicU32,
+    owners: AtomicU32,
+}
+
+impl Pool {
+    pub(crate) fn new(memory: SharedRegion, meta: Region<SegmentMeta>, segment_bytes: usize) -> Arc<Pool> {
+        let count = meta.len();
+        assert_eq!(memory.bytes(), count * segment_bytes);
+        for meta in meta.iter() {
+            meta.owner.store(FREE, Relaxed);
+            meta.pins.store(0, Relaxed);
+        }
+        Arc::new(Pool {
+            memory,
+            segment_bytes,
+            free: Mutex::new((0..count as u32).rev().collect()),
+            free_count: AtomicU32::new(count as u32),
+            reserved: AtomicU32::new(0),
+            owners: AtomicU32::new(FIRST_OWNER),
+            meta,
+        })
+    }
+
+    /// A new owner, unlike all others.
+    pub(crate) fn new_owner(&self) -> Owner {
+        Owner(self.owners.fetch_add(1, Relaxed))
+    }
+
+    pub(crate) fn segment_bytes(&self) -> usize {
+        self.segment_bytes
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.meta.len() as u32
+    }
+
+    pub(crate) fn free_count(&self) -> u32 {
+        self.free_count.load(Relaxed)
+    }
+
+    /// Segments held by values that are still arriving.
+    pub(crate) fn reserved_count(&self) -> u32 {
+        self.reserved.load(Relaxed)
+    }
+
+    fn meta(&self, id: SegmentId) -> &SegmentMeta {
+        &self.meta[id.0 as usize]
+    }
+
+    fn pop_free(&self, owner: u32) -> Option<SegmentId> {
+        let id = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        self.free_count.fetch_sub(1, Relaxed);
+        let meta = &self.meta[id as usize];
+        meta.next.store(0, Relaxed);
+        meta.prev.store(0, Relaxed);
+        meta.queue.store(0, Relaxed);
+        meta.landing.store(0, Relaxed);
+        meta.chain.store(0, Relaxed);
+        meta.used.store(0, Relaxed);
+        meta.pins.store(0, Relaxed);
+        meta.large.store(0, Relaxed);
+        let before = meta.owner.swap(owner, Relaxed);
+        assert_eq!(before, FREE, "segment {id} was on the free list while owned");
+        Some(SegmentId(id))
+    }
+
+    fn push_free(&self, id: SegmentId) {
+        self.meta(id).owner.store(FREE, Relaxed);
+        self.free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(id.0);
+        self.free_count.fetch_add(1, Relaxed);
+    }
+
+    /// A free segment, now the owner's log segment.
+    pub(crate) fn take(&self, owner: &mut Owner) -> Option<SegmentId> {
+        self.pop_free(owner.0)
+    }
+
+    /// Ends a log segment's life.
+    pub(crate) fn give_back(&self, owner: &mut Owner, id: SegmentId) {
+        self.check_log(owner, id);
+        self.push_free(id);
+    }
+
+    #[inline]
+    fn check_owned(&self, owner: &Owner, id: SegmentId) {
+        assert_eq!(
+            self.meta(id).owner.load(Relaxed),
+            owner.0,
+            "segment {} is not this shard's",
+            id.0
+        );
+    }
+
+    #[inline]
+    fn check_log(&self, owner: &Owner, id: SegmentId) {
+        self.check_owned(owner, id);
+        assert_eq!(
+            self.meta(id).large.load(Relaxed),
+            0,
+            "segment {} is not a log segment",
+            id.0
+        );
+    }
+
+    fn start(&self, id: SegmentId) -> usize {
+        id.0 as usize * self.segment_bytes
+    }
+
+    /// The segment and the place inside it of a byte offset of the tier.
+    #[inline]
+    pub(crate) fn locate(&self, offset: u64) -> (SegmentId, usize) {
+        let bytes = self.segment_bytes as u64;
+        (SegmentId((offset / bytes) as u32), (offset % bytes) as usize)
+    }
+
+    pub(crate) fn offset(&self, id: SegmentId, at: usize) -> u64 {
+        self.start(id) as u64 + at as u64
+    }
+
+    /// The bytes of an owned segment.
+    #[inline]
+    pub(crate) fn bytes<'a>(&'a self, owner: &'a Owner, id: SegmentId) -> &'a [u8] {
+        self.check_owned(owner, id);
+        // SAFETY: the segment is the owner's, so it is written only through bytes_mut with &mut Owner (excluded by
+        // the borrow) or, before adoption, through a Reservation (which no longer lists it).
+        unsafe { self.memory.slice(self.start(id), self.segment_bytes) }
+    }
+
+    /// The bytes of an owned log segment, to change.
+    #[inline]
+    pub(crate) fn bytes_mut<'a>(&'a self, owner: &'a mut Owner, id: SegmentId) -> &'a mut [u8] {
+        self.check_log(owner, id);
+        // SAFETY: the segment is the owner's and a log segment, so no Pin refers to it; every other access goes
+        // through this owner, borrowed exclusively here.
+        unsafe { self.memory.slice_mut(self.start(id), self.segment_bytes) }
+    }
+
+    /// Copies a record between two different log segments of one owner.
+    pub(crate) fn copy(
+        &self,
+        owner: &mut Owner,
+        from: (SegmentId, usize),
+        to: (SegmentId, usize),
+        len: usize,
+    ) {
+        assert_ne!(from.0, to.0);
+        self.check_log(owner, from.0);
+        self.check_log(owner, to.0);
+        // SAFETY: both segments are the exclusively borrowed owner's log segments and differ, so the source is not
+        // written and the target not read or written by anyone else.
+        let (from_segment, to_segment) = unsafe {
+            (
+                self.memory.slice(self.start(from.0), self.segment_bytes),
+                self.memory.slice_mut(self.start(to.0), self.segment_bytes),
+            )
+        };
+        to_segment[to.1..to.1 + len].copy_from_slice(&from_segment[from.1..from.1 + len]);
+    }
+
+    pub(crate) fn used(&self, id: SegmentId) -> usize {
+        self.meta(id).used.load(Relaxed) as usize
+    }
+
+    pub(crate) fn set_used(&self, owner: &mut Owner, id: SegmentId, used: usize) {
+        self.check_log(owner, id);
+        self.meta(id).used.store(used as u32, Relaxed);
+    }
+
+    pub(crate) fn is_large(&self, id: SegmentId) -> bool {
+        self.meta(id).large.load(Relaxed) != 0
+    }
+
+    /// Puts an owned segment at the back of a queue.
+    pub(crate) fn push_back(&self, owner: &mut Owner, queue: &mut Queue, id: SegmentId) {
+        self.check_owned(owner, id);
+        let meta = self.meta(id);
+        assert_eq!(
+            meta.queue.swap(queue.name, Relaxed),
+            0,
+            "segment {} is in a queue already",
+            id.0
+        );
+        meta.prev.store(queue.last, Relaxed);
+        meta.next.store(0, Relaxed);
+        match queue.last.checked_sub(1) {
+            Some(last) => self.meta(SegmentId(last)).next.store(id.0 + 1, Relaxed),
+            None => queue.first = id.0 + 1,
+        }
+        queue.last = id.0 + 1;
+        queue.segments += 1;
+    }
+
+    /// Takes a segment out of the queue it is in.
+    pub(crate) fn unqueue(&self, owner: &mut Owner, queue: &mut Queue, id: SegmentId) {
+        self.check_owned(owner, id);
+        let meta = self.meta(id);
+        assert_eq!(
+            meta.queue.swap(0, Relaxed),
+            queue.name,
+            "segment {} is not in this queue",
+            id.0
+        );
+        let (prev, next) = (meta.prev.load(Relaxed), meta.next.load(Relaxed));
+        match prev.checked_sub(1) {
+            Some(prev) => self.meta(SegmentId(prev)).next.store(next, Relaxed),
+            None => queue.first = next,
+        }
+        match next.checked_sub(1) {
+            Some(next) => self.meta(SegmentId(next)).prev.store(prev, Relaxed),
+            None => queue.last = prev,
+        }
+        queue.segments -= 1;
+    }
+
+    /// The name of the queue a segment is in; 0 for none.
+    pub(crate) fn queue_of(&self, id: SegmentId) -> u32 {
+        self.meta(id).queue.load(Relaxed)
+    }
+
+    /// How many segments a large record of `record_bytes` fills.
+    pub(crate) fn segments_for(&self, record_bytes: usize) -> u32 {
+        (LARGE_PREFIX_BYTES + record_bytes).div_ceil(self.segment_bytes) as u32
+    }
+
+    /// Sets segments aside for a record of `record_bytes`; `None` when there are not enough free ones.
+    pub(crate) fn reserve(self: &Arc<Self>, record_bytes: usize) -> Option<Reservation> {
+        let wanted = self.segments_for(record_bytes);
+        let mut reservation = Reservation {
+            pool: self.clone(),
+            segments: Vec::with_capacity(wanted as usize),
+            filled: LARGE_PREFIX_BYTES,
+            end: LARGE_PREFIX_BYTES + record_bytes,
+        };
+        for _ in 0..wanted {
+            reservation.segments.push(self.pop_free(RESERVED)?);
+            self.reserved.fetch_add(1, Relaxed);
+        }
+        Some(reservation)
+    }
+
+    /// Makes a filled reservation the owner's large record; answers its first segment.
+    pub(crate) fn adopt(&self, owner: &mut Owner, mut reservation: Reservation) -> SegmentId {
+        assert_eq!(
+            reservation.filled, reservation.end,
+            "adopting a record that has not arrived"
+        );
+        reservation.zero_tail();
+        let segments = std::mem::take(&mut reservation.segments);
+        self.reserved.fetch_sub(segments.len() as u32, Relaxed);
+        for (i, &id) in segments.iter().enumerate() {
+            let meta = self.meta(id);
+            meta.chain
+                .store(segments.get(i + 1).map_or(0, |next| next.0 + 1), Relaxed);
+            meta.large.store(1, Relaxed);
+            meta.owner.store(owner.0, Relaxed);
+        }
+        self.meta(segments[0]).used.store(reservation.end as u32, Relaxed);
+        segments[0]
+    }
+
+    /// Ends a large record's life: at once, or when its last reader is done.
+    pub(crate) fn release(&self, owner: &mut Owner, head: SegmentId) {
+        self.check_owned(owner, head);
+        assert!(self.is_large(head));
+        if self.meta(head).pins.fetch_or(ZOMBIE, AcqRel) == 0 {
+            self.free_chain(head);
+        }
+    }
+
+    fn free_chain(&self, head: SegmentId) {
+        let mut at = Some(head);
+        while let Some(id) = at {
+            at = self.meta(id).chain.load(Relaxed).checked_sub(1).map(SegmentId);
+            self.push_free(id);
+        }
+    }
+
+    /// The header of a large record, to change; `None` while the record is landing.
+    pub(crate) fn header_mut<'a>(
+        &'a self,
+        owner: &'a mut Owner,
+        head: SegmentId,
+    ) -> Option<&'a mut [u8; HEADER_BYTES]> {
+        self.check_owned(owner, head);
+        assert!(self.is_large(head));
+        if self.meta(head).landing.load(Relaxed) != 0 {
+            return None;
+        }
+        // SAFETY: the owner is borrowed exclusively, so bytes() lends nothing of this segment; pins leave the header
+        // out except while landing, which was ruled out and can only begin with the owner.
+        let header = unsafe {
+            self.memory
+                .slice_mut(self.start(head) + LARGE_PREFIX_BYTES, HEADER_BYTES)
+        };
+        header.first_chunk_mut()
+    }
+
+    /// Forbids changes of a large record's header until [`end_landing`](Self::end_landing), while it is written to the SSD.
+    pub(crate) fn begin_landing(&self, owner: &mut Owner, head: SegmentId) {
+        self.check_owned(owner, head);
+        assert_eq!(self.meta(head).landing.swap(1, Relaxed), 0);
+    }
+
+    /// See [`begin_landing`](Self::begin_landing).
+    pub(crate) fn end_landing(&self, owner: &mut Owner, head: SegmentId) {
+        self.check_owned(owner, head);
+        self.meta(head).landing.store(0, Relaxed);
+    }
+
+    /// Keeps a large record readable without the shard's lock.
+    pub(crate) fn pin(self: &Arc<Self>, owner: &Owner, head: SegmentId) -> Pin {
+        self.check_owned(owner, head);
+        assert!(self.is_large(head));
+        let before = self.meta(head).pins.fetch_add(1, AcqRel);
+        assert!(before & ZOMBIE == 0 && before < ZOMBIE - 1);
+        Pin {
+            pool: self.clone(),
+            head,
+            bytes: self.used(head),
+        }
+    }
+}
+
+/// A large record's memory while its bytes arrive. Dropped unadopted, the memory is free again.
+pub(crate) struct Reservation {
+    pool: Arc<Pool>,
+    segments: Vec<SegmentId>,
+    filled: usize,
+    end: usize,
+}
+
+impl Reservation {
+    /// Bytes still to come.
+    pub(crate) fn missing(&self) -> usize {
+        self.end - self.filled
+    }
+
+    /// Where the next bytes go: the rest of the current segment, never empty while something is missing.
+    pub(crate) fn spare(&mut self) -> &mut [u8] {
+        let segment_bytes = self.pool.segment_bytes;
+        let (segment, at) = (self.filled / segment_bytes, self.filled % segment_bytes);
+        let Some(&id) = self.segments.get(segment) else {
+            return &mut [];
+        };
+        let len = (segment_bytes - at).min(self.end - self.filled);
+        // SAFETY: the segment is reserved and listed here and nowhere else; &mut self makes the access exclusive.
+        unsafe { self.pool.memory.slice_mut(self.pool.start(id) + at, len) }
+    }
+
+    /// Counts `len` bytes of what [`spare`](Self::spare) gave as filled.
+    pub(crate) fn advance(&mut self, len: usize) {
+        assert!(len <= self.missing());
+        self.filled += len;
+    }
+
+    /// Appends bytes, which must fit in what is missing.
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let spare = self.spare();
+            let len = spare.len().min(bytes.len());
+            assert!(len > 0, "more bytes than were reserved for");
+            spare[..len].copy_from_slice(&bytes[..len]);
+            bytes = &bytes[len..];
+            self.advance(len);
+        }
+    }
+
+    /// Writes over the front of the record; the header is known last.
+    pub(crate) fn write_front(&mut self, bytes: &[u8]) {
+        let len = bytes.len();
+        assert!(LARGE_PREFIX_BYTES + len <= self.pool.segment_bytes.min(self.end));
+        // SAFETY: as in spare.
+        let front = unsafe {
+            self.pool
+                .memory
+                .slice_mut(self.pool.start(self.segments[0]) + LARGE_PREFIX_BYTES, len)
+        };
+        front.copy_from_slice(bytes);
+    }
+
+    /// Appends what has arrived of the record to `out`.
+    pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
+        let (mut left, mut skip) = (self.filled, LARGE_PREFIX_BYTES);
+        for &id in &self.segments {
+            let len = left.min(self.pool.segment_bytes);
+            // SAFETY: as in spare; &self lets nobody write meanwhile.
+            out.extend_from_slice(
+                &unsafe { self.pool.memory.slice(self.pool.start(id), len) }[skip.min(len)..],
+            );
+            (left, skip) = (left - len, 0);
+        }
+    }
+
+    /// Zeroes the rest of the last page, which goes to the SSD with the record.
+    fn zero_tail(&mut self) {
+        let segment_bytes = self.pool.segment_bytes;
+        let at = self.end % segment_bytes;
+        if at == 0 {
+            return;
+        }
+        let id = self.segments[self.end / segment_bytes];
+        let len = at.next_multiple_of(4096).min(segment_bytes) - at;
+        // SAFETY: as in spare.
+        unsafe { self.pool.memory.slice_mut(self.pool.start(id) + at, len) }.fill(0);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.pool.reserved.fetch_sub(self.segments.len() as u32, Relaxed);
+        for &id in &self.segments {
+            self.pool.push_free(id);
+        }
+    }
+}
+
+/// A reader's hold on a large record.
+pub(crate) struct Pin {
+    pool: Arc<Pool>,
+    head: SegmentId,
+    bytes: usize,
+}
+
+impl Pin {
+    /// Key and value, one slice a segment.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.parts_from(LARGE_PREFIX_BYTES + HEADER_BYTES)
+    }
+
+    /// The whole record, header included, which nobody changes while it is [landing](Pool::begin_landing).
+    pub(crate) fn record_parts(&self) -> impl Iterator<Item = &[u8]> {
+        assert_eq!(self.pool.meta(self.head).landing.load(Relaxed), 1);
+        self.parts_from(LARGE_PREFIX_BYTES)
+    }
+
+    fn parts_from(&self, mut skip: usize) -> impl Iterator<Item = &[u8]> {
+        let segment_bytes = self.pool.segment_bytes;
+        let mut at = Some(self.head);
+        let mut left = self.bytes;
+        std::iter::from_fn(move || {
+            let id = at?;
+            at = self
+                .pool
+                .meta(id)
+                .chain
+                .load(Relaxed)
+                .checked_sub(1)
+                .map(SegmentId);
+            let len = left.min(segment_bytes);
+            left -= len;
+            let from = std::mem::take(&mut skip);
+            // SAFETY: a pinned chain is not freed; a large record past its header is never written again, and the
+            // header, if asked for, not while it lands.
+            Some(unsafe { self.pool.memory.slice(self.pool.start(id) + from, len - from) })
+        })
+    }
+
+    /// Writes the extent header before the record; only for the demotion that the record is landing for.
+    pub(crate) fn write_prefix(&self, prefix: &[u8; LARGE_PREFIX_BYTES]) {
+        assert_eq!(self.pool.meta(self.head).landing.load(Relaxed), 1);
+        // SAFETY: nothing but segment() lends the prefix, and of the pins of a record only the one of its one demotion
+        // is asked for segments, later than this.
+        unsafe {
+            self.pool
+                .memory
+                .slice_mut(self.pool.start(self.head), LARGE_PREFIX_BYTES)
+        }
+        .copy_from_slice(prefix);
+    }
+
+    /// The chain's `index`-th segment as it goes to the SSD: prefix included, whole pages.
+    pub(crate) fn segment(&self, index: u32) -> Option<&[u8]> {
+        let mut id = self.head;
+        for _ in 0..index {
+            id = SegmentId(self.pool.meta(id).chain.load(Relaxed).checked_sub(1)?);
+        }
+        let left = self.bytes.checked_sub(index as usize * self.pool.segment_bytes)?;
+        let len = left
+            .min(self.pool.segment_bytes)
+            .next_multiple_of(4096)
+            .min(self.pool.segment_bytes);
+        // SAFETY: as in parts; the prefix is written before the first segment is asked for.
+        Some(unsafe { self.pool.memory.slice(self.pool.start(id), len) })
+    }
+
+    /// Bytes of prefix and record.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Clone for Pin {
+    fn clone(&self) -> Self {
+        let before = self.pool.meta(self.head).pins.fetch_add(1, AcqRel);
+        assert!(before & !ZOMBIE > 0 && before & !ZOMBIE < ZOMBIE - 1);
+        Pin {
+            pool: self.pool.clone(),
+            head: self.head,
+            bytes: self.bytes,
+        }
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        if self.pool.meta(self.head).pins.fetch_sub(1, AcqRel) == ZOMBIE + 1 {
+            self.pool.free_chain(self.head);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::Arena;
+
+    fn pool(segments: usize) -> Arc<Pool> {
+        let mut arena = Arena::new(segments * (8192 + 64) + 8192, None).expect("memory");
+        let meta = arena.carve(segments);
+        Pool::new(arena.carve_shared(segments * 8192), meta, 8192)
+    }
+
+    #[test]
+    fn a_record_given_up_while_read_stays_readable_and_is_free_afterwards() {
+        let pool = pool(4);
+        let mut owner = pool.new_owner();
+        let content: Vec<u8> = (0..20_000).map(|i| i as u8).collect();
+        let mut reservation = pool.reserve(content.len()).expect("3 of 4 segments");
+        reservation.push(&content);
+        let head = pool.adopt(&mut owner, reservation);
+        let pin = pool.pin(&owner, head);
+        pool.release(&mut owner, head);
+        assert_eq!(pool.free_count(), 1);
+        assert_eq!(pin.parts().collect::<Vec<_>>().concat(), content[HEADER_BYTES..]);
+        assert_eq!(
+            pin.segment(2).map(<[u8]>::len),
+            Some(4096),
+            "whole pages go to the SSD"
+        );
+        drop(pin.clone());
+        assert_eq!(pool.free_count(), 1);
+        drop(pin);
+        assert_eq!(pool.free_count(), 4);
+    }
+
+    #[test]
+    fn a_reservation_that_cannot_be_met_gives_everything_back() {
+        let pool = pool(2);
+        assert!(pool.reserve(20_000).is_none());
+        assert_eq!((pool.free_count(), pool.reserved_count()), (2, 0));
+        drop(pool.reserve(10_000));
+        assert_eq!((pool.free_count(), pool.reserved_count()), (2, 0));
+    }
+
+    #[test]
+    #[should_panic(expected = "not this shard's")]
+    fn a_segment_of_another_shard_is_out_of_reach() {
+        let pool = pool(2);
+        let (mut mine, yours) = (pool.new_owner(), pool.new_owner());
+        let id = pool.take(&mut mine).expect("free");
+        pool.bytes(&yours, id);
+    }
+}

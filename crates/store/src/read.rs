@@ -1,0 +1,37 @@
+//! What the store asks its caller to read, and how the bytes come back.
+
+use crate::entry::Entry;
+use crate::ssd::log::PageRead;
+
+/// One read of the SSD for the caller to perform; then call the same operation again with what was read.
+#[derive(Clone, Debug)]
+pub struct ReadPlan {
+    pub(crate) entry: Entry,
+    pub(crate) read: PageRead,
+}
+
+impl ReadPlan {
+    /// Which of the store's devices.
+    pub fn device(&self) -> usize {
+        self.read.device as usize
+    }
+
+    /// Where, in bytes; a multiple of 4096.
+    pub fn offset(&self) -> u64 {
+        self.read.offset
+    }
+
+    /// How much, in bytes; a multiple of 4096. A device may answer with less at its very end.
+    pub fn bytes(&self) -> usize {
+        self.read.bytes
+    }
+}
+
+/// The outcome of a [`ReadPlan`].
+#[derive(Clone, Copy)]
+pub struct Loaded<'a> {
+    /// What was to be read.
+    pub plan: &'a ReadPlan,
+    /// What the device gave; `None` when the read failed.
+    pub bytes: Option<&'a [u8]>,
+}

@@ -1,0 +1,154 @@
+//! The one record format of both tiers: a 32-byte header, the key, the value.
+
+/// Bytes of a record before its key.
+pub(crate) const HEADER_BYTES: usize = 32;
+/// RAM records begin on multiples of this many bytes.
+pub(crate) const RAM_ALIGN: usize = 8;
+/// Bytes of the trailer that remembers a promoted record's place on the SSD.
+pub(crate) const HOME_BYTES: usize = 8;
+
+/// The item has been read since it was stored.
+pub(crate) const FETCHED: u8 = 1;
+/// Marked stale by `md I` or an older `ms I`: readable, and somebody should recache it.
+pub(crate) const STALE: u8 = 2;
+/// Somebody has been told to recache it.
+pub(crate) const WIN_SENT: u8 = 4;
+/// Stored under a key that was sent base64-encoded.
+pub(crate) const KEY_BINARY: u8 = 8;
+/// RAM only: the record ends with the place of its unchanged copy on the SSD.
+pub(crate) const HAS_HOME: u8 = 16;
+
+/// What precedes key and value.
+///
+/// ```text
+///  0           4        8         16        20         24      28     29     30    32
+/// +-----------+--------+---------+---------+----------+-------+------+------+-----+-----
+/// | value_len | client |   cas   | expires | accessed | epoch | key  | item |  0  | key,
+/// |           | flags  |         |         |          |       | len  | flags|     | value
+/// +-----------+--------+---------+---------+----------+-------+------+------+-----+-----
+/// ```
+/// All integers little endian. `expires` is in seconds of the store's clock, 0 for never; `epoch` counts the flushes
+/// before the record was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Header {
+    pub value_len: u32,
+    pub client_flags: u32,
+    pub cas: u64,
+    pub expires: u32,
+    pub accessed: u32,
+    pub epoch: u32,
+    pub key_len: u8,
+    pub item_flags: u8,
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0..4].copy_from_slice(&self.value_len.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.client_flags.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.cas.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.expires.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.accessed.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes[28] = self.key_len;
+        bytes[29] = self.item_flags;
+        bytes
+    }
+
+    /// Decodes the front of `bytes`; `None` when there are too few.
+    #[inline]
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Header> {
+        let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        Some(Header {
+            value_len: word(0),
+            client_flags: word(4),
+            cas: u64::from(word(8)) | u64::from(word(12)) << 32,
+            expires: word(16),
+            accessed: word(20),
+            epoch: word(24),
+            key_len: bytes[28],
+            item_flags: bytes[29],
+        })
+    }
+
+    /// Header, key and value, in bytes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        HEADER_BYTES + usize::from(self.key_len) + self.value_len as usize
+    }
+
+    /// What the record takes in a RAM segment: with its trailer, rounded up.
+    #[inline]
+    pub(crate) fn ram_bytes(&self) -> usize {
+        let home = if self.item_flags & HAS_HOME != 0 {
+            HOME_BYTES
+        } else {
+            0
+        };
+        (self.bytes() + home).next_multiple_of(RAM_ALIGN)
+    }
+}
+
+/// A record found in memory: header, key and value of one contiguous run of bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Record<'a> {
+    pub header: Header,
+    pub key: &'a [u8],
+    pub value: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Reads the record at the front of `bytes`; `None` when it does not fit, as damaged bytes may say.
+    #[inline]
+    pub(crate) fn parse(bytes: &'a [u8]) -> Option<Record<'a>> {
+        let header = Header::decode(bytes)?;
+        let key_end = HEADER_BYTES + usize::from(header.key_len);
+        let value_end = key_end.checked_add(header.value_len as usize)?;
+        Some(Record {
+            header,
+            key: bytes.get(HEADER_BYTES..key_end)?,
+            value: bytes.get(key_end..value_end)?,
+        })
+    }
+}
+
+/// Whether the record at the front of `bytes` has this key, looking at no more than the header and the key.
+#[inline]
+pub(crate) fn key_matches(bytes: &[u8], key: &[u8]) -> bool {
+    bytes.get(28).is_some_and(|&len| usize::from(len) == key.len())
+        && bytes
+            .get(HEADER_BYTES..HEADER_BYTES + key.len())
+            .is_some_and(|found| found == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_survives_encoding() {
+        let header = Header {
+            value_len: 0x0102_0304,
+            client_flags: u32::MAX,
+            cas: 0xFEDC_BA98_7654_3210,
+            expires: 5,
+            accessed: 6,
+            epoch: 7,
+            key_len: 250,
+            item_flags: STALE | HAS_HOME,
+        };
+        assert_eq!(Header::decode(&header.encode()), Some(header));
+        assert_eq!(Header::decode(&[0; 31]), None);
+    }
+
+    #[test]
+    fn a_record_that_claims_more_than_is_there_is_not_read() {
+        let header = Header {
+            value_len: u32::MAX,
+            key_len: 3,
+            ..Header::default()
+        };
+        assert!(Record::parse(&[&header.encode()[..], b"abc"].concat()).is_none());
+    }
+}

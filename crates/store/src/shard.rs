@@ -1,0 +1,496 @@
+//! One slice of the hash space: its index, its RAM segments, its counters. Plain sequential code behind the store's lock.
+//!
+//! This file keeps the invariants: every index entry in state Ram or RamLarge points at a record of this shard, every
+//! change of an entry keeps the SSD table's and the shard's counts true. Which item lives where, and what a command
+//! means, is decided in `evict` and `ops`.
+
+use crate::arena::Region;
+use crate::clock::Seconds;
+use crate::entry::{Entry, SsdPlace, State};
+use crate::hash::KeyHash;
+use crate::index::{Index, Inserted, Judge, Slot};
+use crate::ram::pool::{Owner, Queue, Reservation, SegmentId};
+use crate::record::{HAS_HOME, HEADER_BYTES, HOME_BYTES, Header, Record};
+use crate::tiers::Tiers;
+
+/// The part of a shard that lives in the arena beside its index.
+#[repr(C)]
+pub(crate) struct ShardHead {
+    /// Odd while a change is under way: whoever finds it odd without holding the lock's owner alive resets the shard.
+    pub generation: u64,
+    /// The last cas unique given out.
+    pub cas: u64,
+    /// Items in RAM, large ones included.
+    pub ram_items: u64,
+    /// Bytes of their records.
+    pub ram_bytes: u64,
+    /// Items that left RAM for nowhere, by the eviction policy.
+    pub evictions: u64,
+    /// Of these, how many nobody had read.
+    pub evicted_unread: u64,
+    /// Entries that gave way because both their buckets were full.
+    pub index_evictions: u64,
+    /// Entries in the index, dead ones included.
+    pub index_entries: u64,
+    /// Items dropped because the SSD could not take them in time.
+    pub admissions_dropped: u64,
+    /// Items that the admission policy did not think worth a write.
+    pub admissions_refused: u64,
+    /// Expired or flushed items whose memory was taken back.
+    pub reclaimed: u64,
+    /// Of these, how many had expired unread.
+    pub expired_unread: u64,
+}
+
+const _: () = assert!(size_of::<ShardHead>() == 12 * 8, "no padding");
+
+/// Which RAM queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RamQueue {
+    /// New items, on probation.
+    Small = 0,
+    /// Items that were read while on probation, or came back soon after.
+    Main = 1,
+}
+
+/// A log segment being filled.
+#[derive(Clone, Copy)]
+pub(crate) struct Open {
+    pub id: SegmentId,
+    pub used: usize,
+}
+
+/// Where an eviction that had to stop goes on.
+#[derive(Clone, Copy)]
+pub(crate) struct Cursor {
+    pub id: SegmentId,
+    pub at: usize,
+}
+
+pub(crate) struct Shard {
+    pub index: Index,
+    pub owner: Owner,
+    pub head: Region<ShardHead>,
+    pub ghost: Region<u32>,
+    pub queues: [Queue; 2],
+    pub open: [Option<Open>; 2],
+    pub cursor: Option<Cursor>,
+    segment_bytes: usize,
+}
+
+/// What lies in RAM under an entry.
+pub(crate) enum RamRecord<'a> {
+    Small(Record<'a>),
+    Large {
+        head: SegmentId,
+        header: Header,
+        key: &'a [u8],
+    },
+}
+
+impl RamRecord<'_> {
+    pub(crate) fn header(&self) -> &Header {
+        match self {
+            RamRecord::Small(record) => &record.header,
+            RamRecord::Large { header, .. } => header,
+        }
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        match self {
+            RamRecord::Small(record) => record.key,
+            RamRecord::Large { key, .. } => key,
+        }
+    }
+}
+
+struct SsdJudge<'a> {
+    tiers: &'a Tiers,
+    now: Seconds,
+}
+
+impl Judge for SsdJudge<'_> {
+    fn is_live(&self, entry: Entry) -> bool {
+        entry.state() != State::Ssd || self.tiers.ssd_is_live(entry, self.now)
+    }
+
+    fn age(&self, entry: Entry) -> u64 {
+        // What lies in RAM was wanted more recently than anything on the SSD; among its like, the colder goes first.
+        match entry.state() {
+            State::Ssd => 8 + self.tiers.log.table.age(entry.ssd_place()),
+            _ => u64::from(4 - entry.hot()),
+        }
+    }
+}
+
+impl Shard {
+    pub(crate) fn new(
+        index: Index,
+        owner: Owner,
+        head: Region<ShardHead>,
+        ghost: Region<u32>,
+        segment_bytes: usize,
+    ) -> Shard {
+        let queues = [Queue::new(1), Queue::new(2)];
+        Shard {
+            index,
+            owner,
+            head,
+            ghost,
+            queues,
+            open: [None; 2],
+            cursor: None,
+            segment_bytes,
+        }
+    }
+
+    pub(crate) fn head(&self) -> &ShardHead {
+        &self.head[0]
+    }
+
+    pub(crate) fn head_mut(&mut self) -> &mut ShardHead {
+        &mut self.head[0]
+    }
+
+    /// A cas unique that no version of any key of this shard has had.
+    pub(crate) fn next_cas(&mut self) -> u64 {
+        self.head_mut().cas += 1;
+        self.head().cas
+    }
+
+    /// The record that a Ram or RamLarge entry points at.
+    #[inline]
+    pub(crate) fn ram_record<'a>(&'a self, tiers: &'a Tiers, entry: Entry) -> RamRecord<'a> {
+        let (id, at) = tiers.pool.locate(entry.ram_offset());
+        let bytes = tiers.pool.bytes(&self.owner, id);
+        if entry.state() == State::RamLarge {
+            let at = at + crate::ram::pool::LARGE_PREFIX_BYTES;
+            let header = Header::decode(&bytes[at..]).expect("a chain begins with a header");
+            let key = &bytes[at + HEADER_BYTES..at + HEADER_BYTES + usize::from(header.key_len)];
+            return RamRecord::Large {
+                head: id,
+                header,
+                key,
+            };
+        }
+        RamRecord::Small(Record::parse(&bytes[at..]).expect("an entry points at a whole record"))
+    }
+
+    /// The place on the SSD of the unchanged copy of a promoted record.
+    pub(crate) fn home_of(&self, tiers: &Tiers, entry: Entry) -> Option<SsdPlace> {
+        let RamRecord::Small(record) = self.ram_record(tiers, entry) else {
+            return None;
+        };
+        if record.header.item_flags & HAS_HOME == 0 {
+            return None;
+        }
+        let (id, at) = tiers.pool.locate(entry.ram_offset());
+        let end = at + record.header.bytes();
+        let home = tiers.pool.bytes(&self.owner, id)[end..end + HOME_BYTES].first_chunk::<HOME_BYTES>()?;
+        Some(SsdPlace::from_bits(u64::from_le_bytes(*home)))
+    }
+
+    /// Points the key's entry at `new`, in `old`'s slot or in a fresh one, and keeps all counts.
+    pub(crate) fn place(
+        &mut self,
+        tiers: &Tiers,
+        now: Seconds,
+        hash: KeyHash,
+        old: Option<(Slot, Entry)>,
+        new: Entry,
+    ) {
+        match old {
+            Some((slot, old)) => {
+                self.forget(tiers, old);
+                self.index.set(slot, new);
+            }
+            None => match self.index.insert(hash, new, &SsdJudge { tiers, now }) {
+                Inserted::Fresh => self.head_mut().index_entries += 1,
+                Inserted::OverDead(dead) => self.forget(tiers, dead),
+                Inserted::Evicted(victim) => {
+                    self.forget(tiers, victim);
+                    self.head_mut().index_evictions += 1;
+                }
+            },
+        }
+        if new.state() == State::Ssd {
+            tiers.log.table.link(new);
+        } else {
+            let bytes = self.ram_record(tiers, new).header().bytes() as u64;
+            let head = self.head_mut();
+            head.ram_items += 1;
+            head.ram_bytes += bytes;
+        }
+    }
+
+    /// Removes an entry and what it stands for.
+    pub(crate) fn remove(&mut self, tiers: &Tiers, slot: Slot, entry: Entry) {
+        self.forget(tiers, entry);
+        self.index.set(slot, Entry::EMPTY);
+        self.head_mut().index_entries -= 1;
+    }
+
+    /// Discounts an entry that goes or moves; a large record's memory is given up.
+    fn forget(&mut self, tiers: &Tiers, entry: Entry) {
+        match entry.state() {
+            State::Empty => {}
+            State::Ssd => tiers.log.table.unlink(entry),
+            State::Ram | State::RamLarge => {
+                let bytes = self.ram_record(tiers, entry).header().bytes() as u64;
+                let head = self.head_mut();
+                head.ram_items -= 1;
+                head.ram_bytes -= bytes;
+                if entry.state() == State::RamLarge {
+                    let (id, _) = tiers.pool.locate(entry.ram_offset());
+                    self.unqueue(tiers, id);
+                    tiers.pool.release(&mut self.owner, id);
+                }
+            }
+        }
+    }
+
+    /// Takes a segment out of whichever queue it is in.
+    pub(crate) fn unqueue(&mut self, tiers: &Tiers, id: SegmentId) {
+        let name = tiers.pool.queue_of(id);
+        if let Some(queue) = self.queues.get_mut((name as usize).wrapping_sub(1)) {
+            tiers.pool.unqueue(&mut self.owner, queue, id);
+        }
+    }
+
+    pub(crate) fn enqueue(&mut self, tiers: &Tiers, queue: RamQueue, id: SegmentId) {
+        tiers
+            .pool
+            .push_back(&mut self.owner, &mut self.queues[queue as usize], id);
+    }
+
+    /// Room for `bytes` in the queue's open segment, opening another when it is full; `None` when the pool is empty.
+    pub(crate) fn room(&mut self, tiers: &Tiers, queue: RamQueue, bytes: usize) -> Option<Open> {
+        let segment_bytes = tiers.pool.segment_bytes();
+        debug_assert!(bytes <= segment_bytes);
+        if let Some(open) = self.open[queue as usize] {
+            if open.used + bytes <= segment_bytes {
+                return Some(open);
+            }
+        }
+        let id = tiers.pool.take(&mut self.owner)?;
+        self.seal_open(tiers, queue);
+        let open = Open { id, used: 0 };
+        self.open[queue as usize] = Some(open);
+        Some(open)
+    }
+
+    /// Moves the open segment to the back of its queue, where eviction finds it.
+    pub(crate) fn seal_open(&mut self, tiers: &Tiers, queue: RamQueue) {
+        if let Some(full) = self.open[queue as usize].take() {
+            tiers.pool.set_used(&mut self.owner, full.id, full.used);
+            self.enqueue(tiers, queue, full.id);
+        }
+    }
+
+    fn advance(&mut self, queue: RamQueue, bytes: usize) {
+        if let Some(open) = &mut self.open[queue as usize] {
+            open.used += bytes;
+        }
+    }
+
+    /// Writes a record into a queue's open segment; answers its place in the tier, or `None` when the pool is empty.
+    pub(crate) fn append(
+        &mut self,
+        tiers: &Tiers,
+        queue: RamQueue,
+        header: &Header,
+        key: &[u8],
+        value: &[&[u8]],
+        home: Option<SsdPlace>,
+    ) -> Option<u64> {
+        let mut header = *header;
+        header.item_flags = if home.is_some() {
+            header.item_flags | HAS_HOME
+        } else {
+            header.item_flags & !HAS_HOME
+        };
+        let bytes = header.ram_bytes();
+        let open = self.room(tiers, queue, bytes)?;
+        let segment = tiers.pool.bytes_mut(&mut self.owner, open.id);
+        write_record(
+            &mut segment[open.used..open.used + bytes],
+            &header,
+            key,
+            value,
+            home,
+        );
+        self.advance(queue, bytes);
+        Some(tiers.pool.offset(open.id, open.used))
+    }
+
+    /// Copies the record under a Ram entry into a queue's open segment, which may not be the one it is in.
+    pub(crate) fn copy_record(&mut self, tiers: &Tiers, queue: RamQueue, entry: Entry) -> Option<u64> {
+        let bytes = self.ram_record(tiers, entry).header().ram_bytes();
+        let open = self.room(tiers, queue, bytes)?;
+        let from = tiers.pool.locate(entry.ram_offset());
+        tiers
+            .pool
+            .copy(&mut self.owner, from, (open.id, open.used), bytes);
+        self.advance(queue, bytes);
+        Some(tiers.pool.offset(open.id, open.used))
+    }
+
+    /// Replaces the record under a Ram entry where it lies, if the new one takes exactly as much room.
+    pub(crate) fn overwrite(
+        &mut self,
+        tiers: &Tiers,
+        entry: Entry,
+        header: &Header,
+        key: &[u8],
+        value: &[&[u8]],
+    ) -> bool {
+        let RamRecord::Small(old) = self.ram_record(tiers, entry) else {
+            return false;
+        };
+        let header = Header {
+            item_flags: header.item_flags & !HAS_HOME,
+            ..*header
+        };
+        let bytes = header.ram_bytes();
+        if old.header.ram_bytes() != bytes || old.key != key {
+            return false;
+        }
+        let old_bytes = old.header.bytes() as u64;
+        let (id, at) = tiers.pool.locate(entry.ram_offset());
+        let segment = tiers.pool.bytes_mut(&mut self.owner, id);
+        write_record(&mut segment[at..at + bytes], &header, key, value, None);
+        let head = self.head_mut();
+        head.ram_bytes = head.ram_bytes - old_bytes + header.bytes() as u64;
+        true
+    }
+
+    /// Changes the header of the record under a Ram or RamLarge entry in place. The lengths must stay. False when the record
+    /// is a large one on its way to the SSD, which must not change now.
+    pub(crate) fn rewrite_header(
+        &mut self,
+        tiers: &Tiers,
+        entry: Entry,
+        change: impl FnOnce(&mut Header),
+    ) -> bool {
+        let (id, at) = tiers.pool.locate(entry.ram_offset());
+        let bytes = if entry.state() == State::RamLarge {
+            let Some(bytes) = tiers.pool.header_mut(&mut self.owner, id) else {
+                return false;
+            };
+            &mut bytes[..]
+        } else {
+            &mut tiers.pool.bytes_mut(&mut self.owner, id)[at..at + HEADER_BYTES]
+        };
+        let mut header = Header::decode(bytes).expect("32 bytes");
+        let before = header.bytes();
+        change(&mut header);
+        debug_assert_eq!(before, header.bytes());
+        bytes.copy_from_slice(&header.encode());
+        true
+    }
+
+    /// Cuts a promoted record off from its copy on the SSD, because it has changed. The record keeps its size.
+    pub(crate) fn make_dirty(&mut self, tiers: &Tiers, entry: Entry) {
+        let RamRecord::Small(record) = self.ram_record(tiers, entry) else {
+            return;
+        };
+        if record.header.item_flags & HAS_HOME == 0 {
+            return;
+        }
+        let record_bytes = record.header.bytes();
+        let (id, at) = tiers.pool.locate(entry.ram_offset());
+        let end = at + record_bytes;
+        let home = &mut tiers.pool.bytes_mut(&mut self.owner, id)[end..end + HOME_BYTES];
+        home.copy_from_slice(&SsdPlace::NOWHERE.to_bits().to_le_bytes());
+    }
+
+    /// Bytes left in a queue's open segment.
+    pub(crate) fn room_left(&self, queue: RamQueue) -> usize {
+        self.open[queue as usize].map_or(0, |open| self.segment_bytes - open.used)
+    }
+
+    /// Makes a large record that has arrived the shard's own; answers its place in the tier.
+    pub(crate) fn adopt(
+        &mut self,
+        tiers: &Tiers,
+        queue: RamQueue,
+        header: &Header,
+        mut record: Reservation,
+    ) -> u64 {
+        record.write_front(&header.encode());
+        let id = tiers.pool.adopt(&mut self.owner, record);
+        self.enqueue(tiers, queue, id);
+        tiers.pool.offset(id, 0)
+    }
+
+    /// Remembers a key that left, in case it comes back soon.
+    pub(crate) fn remember(&mut self, hash: KeyHash) {
+        if !self.ghost.is_empty() {
+            let at = hash.bucket(self.ghost.len() as u32) as usize;
+            self.ghost[at] = hash.fingerprint();
+        }
+    }
+
+    /// Whether the key left not long ago; forgets that it did.
+    pub(crate) fn recall(&mut self, hash: KeyHash) -> bool {
+        if self.ghost.is_empty() {
+            return false;
+        }
+        let at = hash.bucket(self.ghost.len() as u32) as usize;
+        let known = self.ghost[at] == hash.fingerprint();
+        if known {
+            self.ghost[at] = 0;
+        }
+        known
+    }
+
+    /// Recounts items, bytes and entries from the index.
+    pub(crate) fn check(&self, tiers: &Tiers) -> Result<(), String> {
+        let (mut items, mut bytes, mut entries) = (0, 0, 0);
+        for entry in self.index.entries() {
+            entries += 1;
+            if matches!(entry.state(), State::Ram | State::RamLarge) {
+                let record = self.ram_record(tiers, entry);
+                let hash = tiers.hasher.hash(record.key());
+                if hash.tag() != entry.tag() || self.index.find_place(hash, entry).is_none() {
+                    return Err(format!(
+                        "{entry:?} is not where its key {:?} is looked for",
+                        record.key()
+                    ));
+                }
+                items += 1;
+                bytes += record.header().bytes() as u64;
+            }
+        }
+        let head = self.head();
+        let counted = (head.ram_items, head.ram_bytes, head.index_entries);
+        if counted != (items, bytes, entries) {
+            return Err(format!(
+                "counts {counted:?} (items, bytes, entries), has {:?}",
+                (items, bytes, entries)
+            ));
+        }
+        Ok(())
+    }
+
+    /// RAM segments in use.
+    pub(crate) fn segments(&self) -> u32 {
+        let open = self.open.iter().flatten().count() as u32;
+        self.queues[0].segments + self.queues[1].segments + open
+    }
+}
+
+/// Lays a record out, its end padded with zeros.
+fn write_record(to: &mut [u8], header: &Header, key: &[u8], value: &[&[u8]], home: Option<SsdPlace>) {
+    to[..HEADER_BYTES].copy_from_slice(&header.encode());
+    let mut at = HEADER_BYTES;
+    let home = home.map(|home| home.to_bits().to_le_bytes());
+    for part in std::iter::once(key)
+        .chain(value.iter().copied())
+        .chain(home.as_ref().map(|home| &home[..]))
+    {
+        to[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    to[at..].fill(0);
+}

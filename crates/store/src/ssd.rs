@@ -1,0 +1,20 @@
+//! The SSD tier: a ring of segments filled through write buffers, read page by page. It never touches a device itself: it
+//! says what to read and write.
+
+pub(crate) mod log;
+pub(crate) mod page;
+pub(crate) mod table;
+
+/// Bytes of a segment, the unit of allocation, reuse and expiry.
+pub const SEGMENT_BYTES: u64 = 16 << 20;
+/// Bytes of a page, the unit of a read.
+pub const PAGE_BYTES: usize = 4096;
+/// Pages of a segment.
+pub(crate) const SEGMENT_PAGES: u32 = (SEGMENT_BYTES / PAGE_BYTES as u64) as u32;
+/// The largest value that is kept on the SSD; larger ones live in RAM only.
+pub const SSD_VALUE_BYTES_MAX: usize = 8 << 20;
+
+const _: () = assert!(
+    SEGMENT_PAGES == 1 << 12,
+    "a page number fits its field of an index entry"
+);

@@ -1,0 +1,189 @@
+//! What RAM knows of each SSD segment: enough to tell a dead index entry without reading anything.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+use super::SEGMENT_PAGES;
+use crate::arena::Region;
+use crate::clock::Seconds;
+use crate::entry::{Entry, SsdPlace};
+
+const HOT_WORDS: usize = SEGMENT_PAGES as usize / 64;
+
+/// One segment's line of the table.
+#[repr(C)]
+pub(crate) struct SegmentMeta {
+    /// How often the segment has been filled; 0 never. An entry whose turn differs (modulo 16) is dead.
+    turn: AtomicU32,
+    /// The latest expiry of its records: from then on the whole segment is dead. 0 while empty, all ones for never.
+    expires: AtomicU32,
+    /// The latest flush epoch of its records: an older one than the store's makes the whole segment dead.
+    epoch: AtomicU32,
+    /// Index entries that point here.
+    live: AtomicU32,
+    /// Write buffers whose pages are not on the device yet.
+    pending: AtomicU32,
+    /// When it was opened, counted in openings: the ring's age.
+    birth: AtomicU32,
+    /// Pages that hold a record which was read since it came here.
+    hot: [AtomicU64; HOT_WORDS],
+}
+
+const _: () = assert!(size_of::<SegmentMeta>() == 24 + 8 * HOT_WORDS, "no padding");
+
+/// All segments' lines.
+pub(crate) struct Table {
+    segments: Region<SegmentMeta>,
+    /// Entries in state Ssd whose segment is still the one they mean.
+    items: AtomicU64,
+    births: AtomicU32,
+}
+
+impl Table {
+    pub(crate) fn new(segments: Region<SegmentMeta>) -> Self {
+        Table {
+            segments,
+            items: AtomicU64::new(0),
+            births: AtomicU32::new(0),
+        }
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    /// Live entries over all segments.
+    pub(crate) fn items(&self) -> u64 {
+        self.items.load(Relaxed)
+    }
+
+    fn of(&self, place: SsdPlace) -> Option<&SegmentMeta> {
+        self.segments.get(place.segment as usize)
+    }
+
+    /// The full turn of the segment, if `place` means its present filling.
+    #[inline]
+    pub(crate) fn current_turn(&self, place: SsdPlace) -> Option<u32> {
+        let turn = self.of(place)?.turn.load(Relaxed);
+        (turn & 0xF == u32::from(place.turn) && turn != 0).then_some(turn)
+    }
+
+    /// Whether a record at `place` can still be there, as far as the table knows.
+    #[inline]
+    pub(crate) fn is_live(&self, place: SsdPlace, now: Seconds, epoch: u32) -> bool {
+        let Some(meta) = self.of(place) else { return false };
+        let turn = meta.turn.load(Relaxed);
+        turn & 0xF == u32::from(place.turn)
+            && turn != 0
+            && meta.expires.load(Relaxed) > now.0
+            && meta.epoch.load(Relaxed) >= epoch
+    }
+
+    /// Openings since `place`'s segment was opened; more for what is older.
+    pub(crate) fn age(&self, place: SsdPlace) -> u64 {
+        let births = self.births.load(Relaxed);
+        self.of(place).map_or(u64::MAX, |meta| {
+            u64::from(births.wrapping_sub(meta.birth.load(Relaxed))) + 1
+        })
+    }
+
+    /// Segments opened so far.
+    pub(crate) fn openings(&self) -> u32 {
+        self.births.load(Relaxed)
+    }
+
+    pub(crate) fn has_pending(&self, place: SsdPlace) -> bool {
+        self.of(place).is_some_and(|meta| meta.pending.load(Acquire) > 0)
+    }
+
+    pub(crate) fn pending(&self, segment: u32) -> u32 {
+        self.segments[segment as usize].pending.load(Acquire)
+    }
+
+    pub(crate) fn add_pending(&self, segment: u32) {
+        self.segments[segment as usize].pending.fetch_add(1, Release);
+    }
+
+    pub(crate) fn remove_pending(&self, segment: u32) {
+        self.segments[segment as usize].pending.fetch_sub(1, Release);
+    }
+
+    /// Begins a new filling of a segment, which makes every entry into the old one dead; answers its turn.
+    pub(crate) fn open(&self, segment: u32) -> u32 {
+        let meta = &self.segments[segment as usize];
+        let mut turn = meta.turn.load(Relaxed).wrapping_add(1);
+        if turn == 0 {
+            turn = 16;
+        }
+        meta.expires.store(0, Relaxed);
+        meta.epoch.store(0, Relaxed);
+        meta.birth
+            .store(self.births.fetch_add(1, Relaxed).wrapping_add(1), Relaxed);
+        for word in &meta.hot {
+            word.store(0, Relaxed);
+        }
+        self.items
+            .fetch_sub(u64::from(meta.live.swap(0, Relaxed)), Relaxed);
+        meta.turn.store(turn, Relaxed);
+        turn
+    }
+
+    /// Counts a record about to be written to the open segment.
+    pub(crate) fn admit(&self, segment: u32, expires: u32, epoch: u32) {
+        let meta = &self.segments[segment as usize];
+        meta.expires
+            .fetch_max(if expires == 0 { u32::MAX } else { expires }, Relaxed);
+        meta.epoch.fetch_max(epoch, Relaxed);
+    }
+
+    /// An index entry now points at `entry`'s place.
+    pub(crate) fn link(&self, entry: Entry) {
+        if let Some(meta) = self.of(entry.ssd_place()) {
+            meta.live.fetch_add(1, Relaxed);
+            self.items.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// An index entry no longer points there. Dead entries were discounted when their segment was opened anew.
+    pub(crate) fn unlink(&self, entry: Entry) {
+        let place = entry.ssd_place();
+        if self.current_turn(place).is_none() {
+            return;
+        }
+        let Some(meta) = self.of(place) else { return };
+        if meta
+            .live
+            .fetch_update(Relaxed, Relaxed, |live| live.checked_sub(1))
+            .is_ok()
+        {
+            self.items.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Remembers that a record of this page was read.
+    #[inline]
+    pub(crate) fn mark_hot(&self, place: SsdPlace) {
+        if let Some(meta) = self.of(place) {
+            let (word, bit) = (usize::from(place.page) / 64, place.page % 64);
+            if meta.hot[word].load(Relaxed) & (1 << bit) == 0 {
+                meta.hot[word].fetch_or(1 << bit, Relaxed);
+            }
+        }
+    }
+
+    /// The first page from `from` on with a record that was read.
+    pub(crate) fn next_hot_page(&self, segment: u32, from: u32) -> Option<u32> {
+        let meta = &self.segments[segment as usize];
+        (from..SEGMENT_PAGES).find(|page| meta.hot[*page as usize / 64].load(Relaxed) >> (page % 64) & 1 == 1)
+    }
+
+    /// Whether everything in the segment has expired or been flushed.
+    pub(crate) fn is_spent(&self, segment: u32, now: Seconds, epoch: u32) -> bool {
+        let meta = &self.segments[segment as usize];
+        meta.turn.load(Relaxed) != 0
+            && (meta.expires.load(Relaxed) <= now.0 || meta.epoch.load(Relaxed) < epoch)
+    }
+
+    pub(crate) fn turn(&self, segment: u32) -> u32 {
+        self.segments[segment as usize].turn.load(Relaxed)
+    }
+}

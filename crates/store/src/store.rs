@@ -1,0 +1,525 @@
+//! The store: shards behind locks over the two tiers, and the work that is nobody's request: making room, writes, upkeep.
+
+use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::admit::Budget;
+use crate::arena::Arena;
+use crate::clock::Seconds;
+use crate::entry::{Entry, State};
+use crate::error::OpenError;
+use crate::evict::{Evicted, Patience};
+use crate::hash::{Hasher, KeyHash};
+use crate::index::Index;
+use crate::layout::{Layout, Sizes};
+use crate::ram::pool::Pool;
+use crate::read::{Loaded, ReadPlan};
+use crate::shard::{RamQueue, Shard};
+use crate::ssd::SEGMENT_BYTES;
+use crate::ssd::log::{Home, Log, Stream, WriteJob};
+use crate::ssd::page;
+use crate::ssd::table::Table;
+use crate::tiers::Tiers;
+
+/// A stretch of a device that the SSD tier may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// The caller's number for the device; comes back in plans and jobs.
+    pub device: usize,
+    /// Where the stretch begins, in bytes; a multiple of 4096.
+    pub offset: u64,
+    /// Its length in bytes; only whole segments of [`SEGMENT_BYTES`] are used.
+    pub bytes: u64,
+}
+
+/// What a store is opened with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The bound on everything the store keeps in memory, in bytes.
+    pub memory_bytes: u64,
+    /// The SSD tier; empty for none.
+    pub ssd: Vec<Span>,
+    /// The expected size of an item with its key, in bytes, from which the index is sized.
+    pub item_bytes: u32,
+    /// The size of the index, in bytes, instead.
+    pub index_bytes: Option<u64>,
+    /// The most bytes a second to write to the SSD.
+    pub ssd_write_limit: Option<u64>,
+    /// Whether items may be evicted; without, a store that finds no room answers [`Step::NoMemory`].
+    pub evict: bool,
+    /// Random: seeds the hash and tells this store's pages from any other's.
+    pub seed: u64,
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub enum Step<T> {
+    /// It is done.
+    Done(T),
+    /// It needs this read; then call again with what was read.
+    Read(ReadPlan),
+    /// There is no room until a write completes: perform writes and call again, at last with [`Patience::Drop`].
+    Busy,
+    /// There is no room and none can be made.
+    NoMemory,
+}
+
+impl<T> Step<T> {
+    /// The result, if it is done.
+    pub fn done(self) -> Option<T> {
+        match self {
+            Step::Done(result) => Some(result),
+            _ => None,
+        }
+    }
+}
+
+/// A cache over RAM and SSD, shared by threads. It performs no I/O and reads no clock: see the crate's page.
+pub struct Store {
+    pub(crate) tiers: Tiers,
+    pub(crate) shards: Vec<Mutex<Shard>>,
+    layout: Layout,
+    /// Each shard's index, by address and buckets.
+    indexes: Vec<(usize, u32)>,
+    /// When the pending flush is due; `u32::MAX` for none.
+    flush_at: AtomicU32,
+    next_victim: AtomicU32,
+    swept: Mutex<Sweep>,
+    last_upkeep: AtomicU32,
+}
+
+/// How far the sweep of dead index entries is.
+#[derive(Default)]
+struct Sweep {
+    shard: u32,
+    bucket: u32,
+    /// SSD segments opened when the debt was last counted.
+    openings: u32,
+    debt: u64,
+}
+
+impl Store {
+    /// Opens an empty store.
+    pub fn open(config: &Config) -> Result<Store, OpenError> {
+        let homes = stripe(&config.ssd);
+        let sizes = Sizes {
+            memory_bytes: config.memory_bytes,
+            ssd_segments: homes.len() as u32,
+            item_bytes: config.item_bytes,
+            index_bytes: config.index_bytes,
+        };
+        let layout = Layout::new(&sizes)?;
+        let map = |source| OpenError::Map {
+            bytes: layout.arena_bytes,
+            source,
+        };
+        let mut arena = Arena::new(layout.arena_bytes as usize, None).map_err(map)?;
+        let segments = layout.segments as usize;
+        let memory = arena.carve_shared(segments * layout.segment_bytes);
+        let pool = Pool::new(memory, arena.carve(segments), layout.segment_bytes);
+        let pieces = (0..layout.pieces)
+            .map(|_| arena.carve(layout.piece_bytes))
+            .collect();
+        let table = Table::new(arena.carve(homes.len()));
+        let mut indexes = Vec::new();
+        let shards = (0..layout.shards)
+            .map(|_| {
+                let index = Index::new(arena.carve(layout.buckets_per_shard as usize));
+                indexes.push(index.span());
+                let ghost = arena.carve(layout.ghosts_per_shard as usize);
+                Mutex::new(Shard::new(
+                    index,
+                    pool.new_owner(),
+                    arena.carve(1),
+                    ghost,
+                    layout.segment_bytes,
+                ))
+            })
+            .collect();
+        let tiers = Tiers {
+            log: Log::new(table, homes, config.seed, layout.piece_bytes, pieces),
+            hasher: Hasher::new(config.seed),
+            epoch: AtomicU32::new(1),
+            evict: config.evict,
+            spare_segments: (layout.segments / 64).clamp(2, 16),
+            large_bytes: layout.large_bytes(),
+            budget: Budget::new(config.ssd_write_limit),
+            pool,
+        };
+        Ok(Store {
+            tiers,
+            shards,
+            layout,
+            indexes,
+            flush_at: AtomicU32::new(u32::MAX),
+            next_victim: AtomicU32::new(0),
+            swept: Mutex::new(Sweep::default()),
+            last_upkeep: AtomicU32::new(0),
+        })
+    }
+
+    /// Hashes a key once for all that follows.
+    #[inline]
+    pub fn hash(&self, key: &[u8]) -> KeyHash {
+        self.tiers.hasher.hash(key)
+    }
+
+    /// Begins to fetch the key's index bucket into the processor's cache, so that a batch's misses overlap.
+    #[inline]
+    pub fn prefetch(&self, hash: KeyHash) {
+        let (start, buckets) = self.indexes[self.shard_of(hash) as usize];
+        crate::prefetch::prefetch(start + hash.bucket(buckets) as usize * 64);
+    }
+
+    /// Values whose record exceeds this many bytes should arrive through [`Store::reserve`].
+    pub fn large_bytes(&self) -> usize {
+        self.tiers.large_bytes
+    }
+
+    /// The largest value the RAM tier can take at all, in bytes: half of it.
+    pub fn value_bytes_max(&self) -> u64 {
+        u64::from(self.layout.segments) * self.layout.segment_bytes as u64 / 2
+    }
+
+    pub(crate) fn lock(&self, shard: u32) -> MutexGuard<'_, Shard> {
+        self.shards[shard as usize]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn shard_of(&self, hash: KeyHash) -> u32 {
+        hash.shard(self.layout.shards)
+    }
+
+    /// Makes every item that is there now invisible, or, with `at`, every item that is there then. One flush can wait at a
+    /// time: a later call replaces it. O(1): nothing is visited.
+    pub fn flush(&self, at: Option<Seconds>, now: Seconds) {
+        self.tick(now);
+        match at.filter(|at| *at > now) {
+            Some(at) => self.flush_at.store(at.0, Relaxed),
+            None => {
+                self.flush_at.store(u32::MAX, Relaxed);
+                self.tiers.epoch.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    /// Carries out a flush that has come due.
+    #[inline]
+    pub(crate) fn tick(&self, now: Seconds) {
+        let due = self.flush_at.load(Relaxed);
+        if due <= now.0
+            && self
+                .flush_at
+                .compare_exchange(due, u32::MAX, Relaxed, Relaxed)
+                .is_ok()
+        {
+            self.tiers.epoch.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Evicts until `wanted` segments are free beyond the spare ones; `Err` says why not.
+    pub(crate) fn make_room<T>(
+        &self,
+        own: u32,
+        wanted: u32,
+        now: Seconds,
+        patience: Patience,
+    ) -> Result<(), Step<T>> {
+        let target = wanted + self.tiers.spare_segments;
+        let shards = self.layout.shards;
+        let fair = self.layout.segments / shards;
+        let (mut blocked, mut idle) = (0, 0);
+        let mut futile = if self.tiers.evict { u32::MAX } else { 8 + wanted };
+        while self.tiers.pool.free_count() < target {
+            let mut victim = self.lock(own);
+            if victim.segments() < fair || blocked + idle > 0 {
+                drop(victim);
+                victim = self.lock(self.next_victim.fetch_add(1, Relaxed) % shards);
+                if victim.segments() < fair / 2 && idle < shards {
+                    idle += 1;
+                    continue;
+                }
+            }
+            match victim.evict_segment(&self.tiers, now, patience) {
+                Evicted::Segment if futile == 0 => return Err(Step::NoMemory),
+                Evicted::Segment => futile -= 1,
+                Evicted::Blocked if patience == Patience::Wait && self.tiers.evict => return Err(Step::Busy),
+                Evicted::Blocked if blocked > self.layout.segments => return Err(Step::NoMemory),
+                Evicted::Blocked => blocked += 1,
+                Evicted::Nothing if idle > 2 * shards => {
+                    let landing = self.tiers.log.writes_pending() > 0 && patience == Patience::Wait;
+                    return Err(if landing { Step::Busy } else { Step::NoMemory });
+                }
+                Evicted::Nothing => idle += 1,
+            }
+            if !self.tiers.evict && blocked > 8 {
+                let waits = self.tiers.log.writes_pending() > 0 && patience == Patience::Wait;
+                return Err(if waits { Step::Busy } else { Step::NoMemory });
+            }
+        }
+        Ok(())
+    }
+
+    /// The next write to perform, if one may start now: with `reads_wait` only one is under way at a time, so that reads
+    /// keep their pace.
+    pub fn next_write(&self, reads_wait: bool) -> Option<WriteJob> {
+        self.tiers.log.next_write(reads_wait)
+    }
+
+    /// Takes a performed write back; drop what [`WriteJob::share`] gave first.
+    pub fn complete_write(&self, job: WriteJob, ok: bool, now: Seconds) {
+        if let Some(landing) = self.tiers.log.complete_write(job, ok) {
+            self.lock(self.shard_of(landing.hash))
+                .land(&self.tiers, now, &landing);
+        }
+    }
+
+    /// Writes under way and waiting.
+    pub fn writes_pending(&self) -> usize {
+        self.tiers.log.writes_pending()
+    }
+
+    /// Queues all that is only in write buffers to be written, as before a stop.
+    pub fn seal_writes(&self) {
+        self.tiers.log.seal_all();
+    }
+
+    /// Reports a read that failed on the device; repeated failures turn the SSD tier off. Successful reads are counted by the
+    /// operations they were made for.
+    pub fn count_read_error(&self) {
+        self.tiers.log.count_outcome(false);
+    }
+
+    /// Whether the SSD tier was turned off by repeated failures (or there is none).
+    pub fn ssd_is_off(&self) -> bool {
+        self.tiers.log.is_off()
+    }
+
+    /// The next read of the readmission of hot items from the segment that goes next, if there is one to do.
+    /// Give its outcome to [`Store::readmit`].
+    pub fn next_rescue(&self) -> Option<ReadPlan> {
+        let place = self.tiers.log.next_rescue(RESCUE_READS_MAX)?;
+        let Some(read) = self.tiers.log.read_of(place) else {
+            self.tiers.log.rescued(place);
+            return None;
+        };
+        Some(ReadPlan {
+            entry: Entry::ssd(0, 0, place),
+            read,
+        })
+    }
+
+    /// Writes the hot records of a page that was read back into a new segment.
+    pub fn readmit(&self, loaded: Loaded<'_>, now: Seconds) {
+        let place = loaded.plan.entry.ssd_place();
+        let records = loaded
+            .bytes
+            .and_then(|bytes| page::verify(loaded.plan.read.id, bytes));
+        for record in records.into_iter().flatten() {
+            let hash = self.hash(record.key);
+            let mut shard = self.lock(self.shard_of(hash));
+            let Some((slot, present)) = shard.index.find(hash) else {
+                continue;
+            };
+            let there = present.state() == State::Ssd && {
+                let at = present.ssd_place();
+                (at.segment, at.page, at.turn) == (place.segment, place.page, place.turn)
+            };
+            if !there || present.hot() == 0 || !self.tiers.ssd_is_live(present, now) {
+                continue;
+            }
+            let header = record.header;
+            if header.epoch < self.tiers.epoch()
+                || crate::clock::Expiry::from_raw(header.expires).has_passed(now)
+            {
+                continue;
+            }
+            if let Ok(new) = self
+                .tiers
+                .log
+                .append(Stream::Readmitted, &header, record.key, record.value)
+            {
+                let entry = Entry::ssd(hash.tag(), present.hot() - 1, new);
+                shard.place(&self.tiers, now, hash, Some((slot, present)), entry);
+            }
+        }
+        self.tiers.log.rescued(place);
+    }
+
+    /// The upkeep nobody waits for; call it now and then (some times a second).
+    pub fn upkeep(&self, now: Seconds) {
+        self.tick(now);
+        if self.last_upkeep.swap(now.0, Relaxed) != now.0 && !self.tiers.log.is_off() {
+            self.tiers.log.free_spent(now, self.tiers.epoch());
+        }
+        self.sweep();
+    }
+
+    /// Clears index entries whose segment was filled anew, at a pace that visits the whole index once in four turns of the SSD,
+    /// before the four bits that tell turns apart can repeat.
+    fn sweep(&self) {
+        let Ok(mut sweep) = self.swept.try_lock() else {
+            return;
+        };
+        let openings = self.tiers.log.table.openings();
+        let segments = u64::from(self.layout.ssd_segments);
+        if segments == 0 {
+            return;
+        }
+        let buckets = u64::from(self.layout.shards) * u64::from(self.layout.buckets_per_shard);
+        sweep.debt += u64::from(openings.wrapping_sub(sweep.openings)) * buckets.div_ceil(segments * 4);
+        sweep.openings = openings;
+        while sweep.debt > 0 {
+            let mut shard = self.lock(sweep.shard);
+            let end = (sweep.bucket + SWEEP_BUCKETS).min(self.layout.buckets_per_shard);
+            let mut swept = 0;
+            for bucket in sweep.bucket..end {
+                swept += shard.index.sweep(bucket, |entry| {
+                    entry.state() == State::Ssd
+                        && self.tiers.log.table.current_turn(entry.ssd_place()).is_none()
+                });
+            }
+            shard.head_mut().index_entries -= u64::from(swept);
+            sweep.debt = sweep.debt.saturating_sub(u64::from(end - sweep.bucket));
+            sweep.bucket = end;
+            if end == self.layout.buckets_per_shard {
+                sweep.bucket = 0;
+                sweep.shard = (sweep.shard + 1) % self.layout.shards;
+            }
+        }
+    }
+
+    /// What the store knows of itself.
+    pub fn stats(&self) -> Stats {
+        let log = &self.tiers.log;
+        let mut stats = Stats {
+            memory_limit_bytes: self.layout.arena_bytes,
+            ram_tier_bytes: u64::from(self.layout.segments) * self.layout.segment_bytes as u64,
+            ram_segment_bytes: self.layout.segment_bytes as u64,
+            ram_segments: u64::from(self.layout.segments),
+            ram_segments_free: u64::from(self.tiers.pool.free_count()),
+            ram_segments_reserved: u64::from(self.tiers.pool.reserved_count()),
+            index_bytes: self.layout.index_bytes,
+            table_bytes: self.layout.table_bytes,
+            buffer_bytes: self.layout.buffer_bytes,
+            shards: u64::from(self.layout.shards),
+            ssd_items: log.table.items(),
+            ssd_segments: u64::from(log.segments()),
+            ssd_segments_used: u64::from(log.segments_used()),
+            ssd_device_writes: log.device_writes.load(Relaxed),
+            ssd_bytes_written: log.bytes_written.load(Relaxed),
+            ssd_bytes_admitted: log.bytes_admitted.load(Relaxed),
+            ssd_errors: log.errors.load(Relaxed),
+            ssd_writes_pending: log.writes_pending() as u64,
+            ..Stats::default()
+        };
+        for shard in &self.shards {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let head = shard.head();
+            stats.index_capacity += shard.index.capacity();
+            stats.index_entries += head.index_entries;
+            stats.index_evictions += head.index_evictions;
+            stats.ram_items += head.ram_items;
+            stats.ram_item_bytes += head.ram_bytes;
+            stats.evictions += head.evictions;
+            stats.evicted_unread += head.evicted_unread;
+            stats.ssd_admissions_dropped += head.admissions_dropped;
+            stats.ssd_admissions_refused += head.admissions_refused;
+            stats.reclaimed += head.reclaimed;
+            stats.expired_unread += head.expired_unread;
+        }
+        stats
+    }
+
+    /// Recounts what the shards keep count of and compares; for tests. Describes the first difference.
+    pub fn check(&self) -> Result<(), String> {
+        for (number, shard) in self.shards.iter().enumerate() {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard
+                .check(&self.tiers)
+                .map_err(|what| format!("shard {number}: {what}"))?;
+        }
+        Ok(())
+    }
+
+    /// Makes room for a promotion or two, without waiting for anything.
+    pub(crate) fn top_up(&self, own: u32, now: Seconds) {
+        if self.tiers.pool.free_count() <= self.tiers.spare_segments && self.tiers.evict {
+            let _ = self.make_room::<()>(own, 1, now, Patience::Wait);
+        }
+    }
+
+    /// Which RAM queue a key's new item belongs in.
+    pub(crate) fn queue_for(shard: &mut Shard, hash: KeyHash, is_new: bool) -> RamQueue {
+        if is_new && shard.recall(hash) {
+            RamQueue::Main
+        } else {
+            RamQueue::Small
+        }
+    }
+}
+
+/// Reads of a readmission under way at once.
+const RESCUE_READS_MAX: u32 = 4;
+/// Buckets swept under one hold of a shard's lock.
+const SWEEP_BUCKETS: u32 = 256;
+
+/// Lays the SSD segments over the spans, taking turns.
+fn stripe(spans: &[Span]) -> Vec<Home> {
+    let counts: Vec<u64> = spans.iter().map(|span| span.bytes / SEGMENT_BYTES).collect();
+    let rows = counts.iter().copied().max().unwrap_or(0);
+    let home = |row, (span, &count): (&Span, &u64)| {
+        (row < count).then(|| Home {
+            device: span.device as u32,
+            offset: span.offset + row * SEGMENT_BYTES,
+        })
+    };
+    (0..rows)
+        .flat_map(|row| {
+            spans
+                .iter()
+                .zip(&counts)
+                .filter_map(move |place| home(row, place))
+        })
+        .collect()
+}
+
+/// The store's own figures; those of requests are the server's. Bytes are bytes, the rest are counts.
+#[derive(Clone, Debug, Default)]
+#[expect(
+    missing_docs,
+    reason = "the names say it; docs/stats.md explains each to operators"
+)]
+pub struct Stats {
+    pub memory_limit_bytes: u64,
+    pub ram_tier_bytes: u64,
+    pub ram_segment_bytes: u64,
+    pub ram_segments: u64,
+    pub ram_segments_free: u64,
+    pub ram_segments_reserved: u64,
+    pub index_bytes: u64,
+    pub index_capacity: u64,
+    pub index_entries: u64,
+    pub index_evictions: u64,
+    pub table_bytes: u64,
+    pub buffer_bytes: u64,
+    pub ram_items: u64,
+    pub ram_item_bytes: u64,
+    pub ssd_items: u64,
+    pub ssd_segments: u64,
+    pub ssd_segments_used: u64,
+    pub ssd_device_writes: u64,
+    pub ssd_bytes_written: u64,
+    pub ssd_bytes_admitted: u64,
+    pub ssd_admissions_dropped: u64,
+    pub ssd_admissions_refused: u64,
+    pub ssd_writes_pending: u64,
+    pub ssd_errors: u64,
+    pub evictions: u64,
+    pub evicted_unread: u64,
+    pub reclaimed: u64,
+    pub expired_unread: u64,
+    pub shards: u64,
+    pub shards_reset: u64,
+}

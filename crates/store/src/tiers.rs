@@ -1,0 +1,37 @@
+//! What all shards share: the RAM pool, the SSD log, the hash, the flush epoch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::*};
+
+use crate::clock::Seconds;
+use crate::entry::Entry;
+use crate::hash::Hasher;
+use crate::ram::pool::Pool;
+use crate::ssd::log::Log;
+
+pub(crate) struct Tiers {
+    pub pool: Arc<Pool>,
+    pub log: Log,
+    pub hasher: Hasher,
+    /// Flushes so far: a record written in an earlier epoch is gone.
+    pub epoch: AtomicU32,
+    /// Whether what does not fit may be dropped; without it, what does not fit is refused.
+    pub evict: bool,
+    /// Free segments to keep at hand, so that an eviction has somewhere to copy survivors to.
+    pub spare_segments: u32,
+    /// Records above this many bytes live in RAM segments of their own.
+    pub large_bytes: usize,
+    pub budget: crate::admit::Budget,
+}
+
+impl Tiers {
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch.load(Relaxed)
+    }
+
+    /// Whether an Ssd entry can still lead to an item, as far as RAM knows.
+    #[inline]
+    pub(crate) fn ssd_is_live(&self, entry: Entry, now: Seconds) -> bool {
+        !self.log.is_off() && self.log.table.is_live(entry.ssd_place(), now, self.epoch())
+    }
+}

@@ -1,0 +1,87 @@
+//! A value as the store lends it: one slice, or a large one in pieces that outlive the shard's lock.
+
+use std::sync::Arc;
+
+use crate::ram::pool::Pin;
+
+/// An item's value while the store lends it.
+#[derive(Clone)]
+pub enum Value<'a> {
+    /// All of it in one piece, valid for the call.
+    Slice(&'a [u8]),
+    /// A large value in several pieces, which can be kept and read after the call.
+    Large(LargeValue),
+}
+
+impl Value<'_> {
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Value::Slice(bytes) => bytes.len(),
+            Value::Large(large) => large.len(),
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends the whole value to `out`.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        match self {
+            Value::Slice(bytes) => out.extend_from_slice(bytes),
+            Value::Large(large) => large.parts().for_each(|part| out.extend_from_slice(part)),
+        }
+    }
+}
+
+/// A hold on a large value in the RAM tier. It stays readable and unchanged, whatever happens to the item; its memory stays
+/// in use as long.
+#[derive(Clone)]
+pub struct LargeValue {
+    pin: Arc<Pin>,
+    key_len: usize,
+    len: usize,
+}
+
+impl LargeValue {
+    pub(crate) fn new(pin: Pin, key_len: usize, len: usize) -> Self {
+        LargeValue {
+            pin: Arc::new(pin),
+            key_len,
+            len,
+        }
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The value's pieces, in order.
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let mut skip = self.key_len;
+        self.pin.parts().map(move |part| {
+            let from = skip.min(part.len());
+            skip -= from;
+            &part[from..]
+        })
+    }
+
+    /// The value's bytes from `offset` to the end of the piece that holds it; empty at the end.
+    pub fn part_at(&self, mut offset: usize) -> &[u8] {
+        for part in self.parts() {
+            if offset < part.len() {
+                return &part[offset..];
+            }
+            offset -= part.len();
+        }
+        &[]
+    }
+}
