@@ -14,10 +14,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(bytes_per_second: Option<u64>) -> Self {
-        Budget {
-            bytes_per_second,
-            state: Mutex::new((Seconds(0), 0)),
-        }
+        Budget { bytes_per_second, state: Mutex::new((Seconds(0), 0)) }
     }
 
     pub(crate) fn is_limited(&self) -> bool {
@@ -81,11 +78,7 @@ mod tests {
 
     #[test]
     fn rationed_writes_go_to_what_was_read_or_came_back() {
-        let candidate = |from, hot, seconds_left| Candidate {
-            from,
-            hot,
-            seconds_left,
-        };
+        let candidate = |from, hot, seconds_left| Candidate { from, hot, seconds_left };
         assert!(is_worth_a_write(&candidate(RamQueue::Small, 0, None), false));
         assert!(!is_worth_a_write(&candidate(RamQueue::Small, 0, None), true));
         assert!(is_worth_a_write(&candidate(RamQueue::Small, 1, None), true));

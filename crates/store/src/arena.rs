@@ -87,10 +87,7 @@ impl Arena {
         unsafe {
             let _ = madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage);
         }
-        Ok(Arena {
-            mapping: Arc::new(Mapping { start, bytes }),
-            carved: 0,
-        })
+        Ok(Arena { mapping: Arc::new(Mapping { start, bytes }), carved: 0 })
     }
 
     /// Takes the next `bytes`, aligned, out of the uncarved rest.
@@ -110,21 +107,12 @@ impl Arena {
     /// An owned region of `len` values, which begins on a cache line.
     pub(crate) fn carve<T: Plain>(&mut self, len: usize) -> Region<T> {
         let start = self.take(len * size_of::<T>(), align_of::<T>().max(64)).cast();
-        Region {
-            start,
-            len,
-            _mapping: self.mapping.clone(),
-            owns: PhantomData,
-        }
+        Region { start, len, _mapping: self.mapping.clone(), owns: PhantomData }
     }
 
     /// A page-aligned region of bytes whose parts change owners.
     pub(crate) fn carve_shared(&mut self, bytes: usize) -> SharedRegion {
-        SharedRegion {
-            start: self.take(bytes, 4096),
-            bytes,
-            _mapping: self.mapping.clone(),
-        }
+        SharedRegion { start: self.take(bytes, 4096), bytes, _mapping: self.mapping.clone() }
     }
 }
 
@@ -190,10 +178,7 @@ impl SharedRegion {
 
     /// # Safety
     /// Nobody else reads or writes `at..at+len` while the slice lives.
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "exclusivity is the caller's proof, not the borrow's"
-    )]
+    #[expect(clippy::mut_from_ref, reason = "exclusivity is the caller's proof, not the borrow's")]
     pub(crate) unsafe fn slice_mut(&self, at: usize, len: usize) -> &mut [u8] {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));
         // SAFETY: inside the region (asserted), initialised (mapped), exclusive (caller).

@@ -26,11 +26,7 @@ impl Expiry {
 
     /// From a record.
     pub(crate) fn from_raw(raw: u32) -> Self {
-        if raw == 0 {
-            Expiry::Never
-        } else {
-            Expiry::At(Seconds(raw))
-        }
+        if raw == 0 { Expiry::Never } else { Expiry::At(Seconds(raw)) }
     }
 
     /// Whether the moment has come.

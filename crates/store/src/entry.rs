@@ -87,11 +87,7 @@ impl Entry {
     /// One access hotter.
     #[inline]
     pub(crate) fn warmed(self) -> Self {
-        if self.0 & HOT_MASK == HOT_MASK {
-            self
-        } else {
-            Entry(self.0 + (1 << HOT_SHIFT))
-        }
+        if self.0 & HOT_MASK == HOT_MASK { self } else { Entry(self.0 + (1 << HOT_SHIFT)) }
     }
 
     #[inline]
@@ -127,20 +123,12 @@ impl std::fmt::Debug for Entry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.state() {
             State::Empty => f.write_str("Empty"),
-            State::Ssd => write!(
-                f,
-                "Ssd(tag {:04x}, hot {}, {:?})",
-                self.tag(),
-                self.hot(),
-                self.ssd_place()
-            ),
-            state => write!(
-                f,
-                "{state:?}(tag {:04x}, hot {}, at {})",
-                self.tag(),
-                self.hot(),
-                self.ram_offset()
-            ),
+            State::Ssd => {
+                write!(f, "Ssd(tag {:04x}, hot {}, {:?})", self.tag(), self.hot(), self.ssd_place())
+            }
+            state => {
+                write!(f, "{state:?}(tag {:04x}, hot {}, at {})", self.tag(), self.hot(), self.ram_offset())
+            }
         }
     }
 }
@@ -208,25 +196,14 @@ mod tests {
         for pages in 1..=4096 {
             let class = class_of_pages(pages);
             let read = pages_of_class(class);
-            assert!(
-                class < 64 && read >= pages,
-                "{pages} pages, class {class} reads {read}"
-            );
-            assert!(
-                read <= pages + pages.div_ceil(4),
-                "{pages} pages, class {class} reads {read}"
-            );
+            assert!(class < 64 && read >= pages, "{pages} pages, class {class} reads {read}");
+            assert!(read <= pages + pages.div_ceil(4), "{pages} pages, class {class} reads {read}");
         }
     }
 
     #[test]
     fn fields_survive_packing() {
-        let place = SsdPlace {
-            segment: SSD_SEGMENTS_MAX - 1,
-            page: 4095,
-            class: 63,
-            turn: 15,
-        };
+        let place = SsdPlace { segment: SSD_SEGMENTS_MAX - 1, page: 4095, class: 63, turn: 15 };
         let entry = Entry::ssd(0xBEEF, 2, place);
         assert_eq!(
             (entry.tag(), entry.hot(), entry.state(), entry.ssd_place()),

@@ -46,14 +46,7 @@ fn mib(bytes: u64) -> String {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OpenError::MemoryTooSmall {
-                limit,
-                index,
-                other,
-                ram_min,
-                ssd,
-                item,
-            } => write!(
+            OpenError::MemoryTooSmall { limit, index, other, ram_min, ssd, item } => write!(
                 f,
                 "a memory limit of {} is too small: the index takes {} ({} of SSD at {item} bytes an item), tables and \
                  write buffers {}, and items in RAM need {} at least. Give {} of memory, a smaller SSD, or a larger \
@@ -66,12 +59,7 @@ impl fmt::Display for OpenError {
                 mib(index + other + ram_min),
             ),
             OpenError::TooLarge { what, bytes, max } => {
-                write!(
-                    f,
-                    "{what} of {} is more than the {} that can be addressed",
-                    mib(*bytes),
-                    mib(*max)
-                )
+                write!(f, "{what} of {} is more than the {} that can be addressed", mib(*bytes), mib(*max))
             }
             OpenError::Map { bytes, source } => write!(f, "cannot get {} of memory: {source}", mib(*bytes)),
         }

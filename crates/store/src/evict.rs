@@ -49,11 +49,7 @@ enum Fate {
 impl Shard {
     fn next_victim(&mut self, tiers: &Tiers) -> Option<(RamQueue, SegmentId)> {
         if let Some(cursor) = self.cursor {
-            let queue = if tiers.pool.queue_of(cursor.id) == 1 {
-                RamQueue::Small
-            } else {
-                RamQueue::Main
-            };
+            let queue = if tiers.pool.queue_of(cursor.id) == 1 { RamQueue::Small } else { RamQueue::Main };
             return Some((queue, cursor.id));
         }
         let small_due = self.queues[0].segments + 1 > self.segments() / SMALL_SHARE;
@@ -61,18 +57,13 @@ impl Shard {
             true => [RamQueue::Small, RamQueue::Main],
             false => [RamQueue::Main, RamQueue::Small],
         };
-        if let Some(found) = order
-            .iter()
-            .find_map(|&q| self.queues[q as usize].front().map(|id| (q, id)))
-        {
+        if let Some(found) = order.iter().find_map(|&q| self.queues[q as usize].front().map(|id| (q, id))) {
             return Some(found);
         }
         for queue in order {
             self.seal_open(tiers, queue);
         }
-        order
-            .iter()
-            .find_map(|&q| self.queues[q as usize].front().map(|id| (q, id)))
+        order.iter().find_map(|&q| self.queues[q as usize].front().map(|id| (q, id)))
     }
 
     /// Empties the segment that is next in line.
@@ -125,11 +116,7 @@ impl Shard {
         if ram_only {
             return kept_or(Fate::Drop);
         }
-        let candidate = Candidate {
-            from: queue,
-            hot,
-            seconds_left: expiry.seconds_left(now),
-        };
+        let candidate = Candidate { from: queue, hot, seconds_left: expiry.seconds_left(now) };
         let rationed = tiers.budget.is_limited() || tiers.log.is_full();
         if is_worth_a_write(&candidate, rationed && tiers.evict) && tiers.budget.spend(header.bytes(), now) {
             Fate::Demote
@@ -181,14 +168,8 @@ impl Shard {
                 let RamRecord::Small(record) = self.ram_record(tiers, entry) else {
                     return true;
                 };
-                let header = Header {
-                    item_flags: header.item_flags & !crate::record::HAS_HOME,
-                    ..header
-                };
-                match tiers
-                    .log
-                    .append(Stream::of(&header, now), &header, record.key, record.value)
-                {
+                let header = Header { item_flags: header.item_flags & !crate::record::HAS_HOME, ..header };
+                match tiers.log.append(Stream::of(&header, now), &header, record.key, record.value) {
                     Ok(place) => {
                         let there = Entry::ssd(hash.tag(), entry.hot().max(read_before), place);
                         self.place(tiers, now, hash, Some((slot, entry)), there);
@@ -232,10 +213,7 @@ impl Shard {
         let hash = tiers.hasher.hash(key);
         let here = Entry::ram(hash.tag(), 0, State::RamLarge, here);
         // A large record whose entry went was released with it, so whatever is queued is indexed.
-        let (slot, entry) = self
-            .index
-            .find_place(hash, here)
-            .expect("a queued large record is indexed");
+        let (slot, entry) = self.index.find_place(hash, here).expect("a queued large record is indexed");
         match self.fate(tiers, now, queue, entry, &header) {
             Fate::Gone => {
                 self.remove(tiers, slot, entry);
@@ -245,19 +223,12 @@ impl Shard {
                 self.unqueue(tiers, id);
                 self.enqueue(tiers, RamQueue::Main, id);
                 self.index.set(slot, entry.with_hot(hot));
-                return if tiers.evict {
-                    Evicted::Segment
-                } else {
-                    Evicted::Blocked
-                };
+                return if tiers.evict { Evicted::Segment } else { Evicted::Blocked };
             }
             Fate::Demote => {
                 tiers.pool.begin_landing(&mut self.owner, id);
                 let pin = tiers.pool.pin(&self.owner, id);
-                match tiers
-                    .log
-                    .append_large(Stream::of(&header, now), &header, pin, hash, entry)
-                {
+                match tiers.log.append_large(Stream::of(&header, now), &header, pin, hash, entry) {
                     Ok(()) => {
                         self.unqueue(tiers, id);
                         return Evicted::Blocked;

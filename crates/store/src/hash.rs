@@ -22,9 +22,7 @@ pub struct KeyHash(pub(crate) u64);
 impl Hasher {
     /// A hasher for `seed`; the same seed gives the same hashes on every machine and version.
     pub fn new(seed: u64) -> Self {
-        Hasher {
-            secrets: RapidSecrets::seed(seed),
-        }
+        Hasher { secrets: RapidSecrets::seed(seed) }
     }
 
     /// Hashes a key.

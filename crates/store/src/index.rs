@@ -77,7 +77,6 @@ impl Index {
         (if other >= count { other - count } else { other }) as u32
     }
 
-    #[inline]
     pub(crate) fn at(&self, slot: Slot) -> Entry {
         self.buckets[slot.bucket as usize].0[usize::from(slot.slot)]
     }
@@ -89,24 +88,15 @@ impl Index {
 
     fn find_in(&self, bucket: u32, tag: u16) -> Option<(Slot, Entry)> {
         let entries = &self.buckets[bucket as usize].0;
-        let slot = entries
-            .iter()
-            .position(|e| e.tag() == tag && e.state() != State::Empty)?;
-        Some((
-            Slot {
-                bucket,
-                slot: slot as u8,
-            },
-            entries[slot],
-        ))
+        let slot = entries.iter().position(|e| e.tag() == tag && e.state() != State::Empty)?;
+        Some((Slot { bucket, slot: slot as u8 }, entries[slot]))
     }
 
     /// The one entry that may be the key's, dead or alive.
     #[inline]
     pub(crate) fn find(&self, hash: KeyHash) -> Option<(Slot, Entry)> {
         let (tag, first) = (hash.tag(), hash.bucket(self.count()));
-        self.find_in(first, tag)
-            .or_else(|| self.find_in(self.other(first, tag), tag))
+        self.find_in(first, tag).or_else(|| self.find_in(self.other(first, tag), tag))
     }
 
     /// The entry that points exactly at `place` (hotness aside), if the key's entry does.
@@ -139,13 +129,7 @@ impl Index {
             self.set(slot, entry);
             return Inserted::Fresh;
         }
-        let mut victim = (
-            Slot {
-                bucket: first,
-                slot: 0,
-            },
-            0,
-        );
+        let mut victim = (Slot { bucket: first, slot: 0 }, 0);
         for bucket in both {
             for slot in 0..BUCKET_ENTRIES as u8 {
                 let slot = Slot { bucket, slot };
@@ -161,14 +145,8 @@ impl Index {
     }
 
     fn empty_slot(&self, bucket: u32) -> Option<Slot> {
-        let slot = self.buckets[bucket as usize]
-            .0
-            .iter()
-            .position(|e| e.state() == State::Empty)?;
-        Some(Slot {
-            bucket,
-            slot: slot as u8,
-        })
+        let slot = self.buckets[bucket as usize].0.iter().position(|e| e.state() == State::Empty)?;
+        Some(Slot { bucket, slot: slot as u8 })
     }
 
     /// Frees a slot in one of two full buckets by moving entries to their other buckets, at most two moves deep.
@@ -208,12 +186,15 @@ impl Index {
         from
     }
 
+    /// Whether one entry could stand for either key: same tag, same two buckets.
+    pub(crate) fn are_rivals(&self, one: KeyHash, two: KeyHash) -> bool {
+        let (first, second) = (one.bucket(self.count()), two.bucket(self.count()));
+        one.tag() == two.tag() && (first == second || self.other(first, one.tag()) == second)
+    }
+
     /// Every entry that is not empty.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.buckets
-            .iter()
-            .flat_map(|bucket| bucket.0)
-            .filter(|entry| entry.state() != State::Empty)
+        self.buckets.iter().flat_map(|bucket| bucket.0).filter(|entry| entry.state() != State::Empty)
     }
 
     /// Empties every entry of one bucket that `dead` says is dead; answers how many.
@@ -246,11 +227,7 @@ mod tests {
     }
 
     fn index(buckets: usize) -> Index {
-        Index::new(
-            Arena::new(buckets * 64 + 4096, None)
-                .expect("memory")
-                .carve(buckets),
-        )
+        Index::new(Arena::new(buckets * 64 + 4096, None).expect("memory").carve(buckets))
     }
 
     #[test]

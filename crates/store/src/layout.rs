@@ -54,19 +54,11 @@ impl Layout {
         let memory = sizes.memory_bytes;
         let ssd_bytes = u64::from(sizes.ssd_segments) * SEGMENT_BYTES;
         if memory > RAM_BYTES_MAX {
-            return Err(OpenError::TooLarge {
-                what: "a memory limit",
-                bytes: memory,
-                max: RAM_BYTES_MAX,
-            });
+            return Err(OpenError::TooLarge { what: "a memory limit", bytes: memory, max: RAM_BYTES_MAX });
         }
         if sizes.ssd_segments > SSD_SEGMENTS_MAX - 1 {
             let max = u64::from(SSD_SEGMENTS_MAX - 1) * SEGMENT_BYTES;
-            return Err(OpenError::TooLarge {
-                what: "an SSD tier",
-                bytes: ssd_bytes,
-                max,
-            });
+            return Err(OpenError::TooLarge { what: "an SSD tier", bytes: ssd_bytes, max });
         }
         let item = u64::from(sizes.item_bytes.max(16));
         let (piece_bytes, pieces) = match (ssd_bytes, memory >= 32 * MIB) {
@@ -76,9 +68,8 @@ impl Layout {
         };
         let buffer_bytes = piece_bytes * pieces;
         let entries = (ssd_bytes / item + memory / item).max(memory / RAM_ITEM_BYTES);
-        let wanted = sizes
-            .index_bytes
-            .unwrap_or(entries * BUCKET_BYTES / BUCKET_ENTRIES * 100 / INDEX_FILL_PERCENT);
+        let wanted =
+            sizes.index_bytes.unwrap_or(entries * BUCKET_BYTES / BUCKET_ENTRIES * 100 / INDEX_FILL_PERCENT);
         let ram_estimate = memory.saturating_sub(wanted + buffer_bytes);
         let shards = (ram_estimate / SHARD_RAM_BYTES).clamp(1, SHARDS_MAX);
         let shards = 1_u64 << shards.ilog2();
@@ -125,11 +116,7 @@ impl Layout {
 
     /// Records above this many bytes get RAM segments of their own.
     pub(crate) fn large_bytes(&self) -> usize {
-        let buffered = if self.pieces == 0 {
-            usize::MAX
-        } else {
-            self.piece_bytes - 4096
-        };
+        let buffered = if self.pieces == 0 { usize::MAX } else { self.piece_bytes - 4096 };
         (self.segment_bytes / 2).min(buffered)
     }
 }
@@ -149,16 +136,9 @@ mod tests {
 
     #[test]
     fn the_memory_limit_bounds_everything() {
-        for (memory, ssd) in [
-            (2, 0),
-            (3, 0),
-            (64, 0),
-            (64, 1),
-            (256, 8),
-            (1024, 0),
-            (4096, 100),
-            (100_000, 1000),
-        ] {
+        for (memory, ssd) in
+            [(2, 0), (3, 0), (64, 0), (64, 1), (256, 8), (1024, 0), (4096, 100), (100_000, 1000)]
+        {
             let layout = Layout::new(&sizes(memory, ssd)).expect("fits");
             assert!(layout.arena_bytes <= memory * MIB, "{memory} {ssd} {layout:?}");
             let ram = layout.segments as u64 * layout.segment_bytes as u64;
@@ -171,23 +151,14 @@ mod tests {
     fn an_index_that_eats_the_memory_is_refused_with_the_arithmetic() {
         let error = Layout::new(&sizes(64, 4)).expect_err("64 MiB cannot index 4 GiB of 512-byte items");
         let text = error.to_string();
-        for part in [
-            "64.0 MiB",
-            "4096.0 MiB of SSD",
-            "512 bytes an item",
-            "expected item size",
-        ] {
+        for part in ["64.0 MiB", "4096.0 MiB of SSD", "512 bytes an item", "expected item size"] {
             assert!(text.contains(part), "{text}");
         }
     }
 
     #[test]
     fn an_item_costs_at_most_ten_bytes_of_index() {
-        let layout = Layout::new(&Sizes {
-            item_bytes: 100,
-            ..sizes(100_000, 100)
-        })
-        .expect("fits");
+        let layout = Layout::new(&Sizes { item_bytes: 100, ..sizes(100_000, 100) }).expect("fits");
         let items = (100 * 1024 * MIB + 100_000 * MIB) / 100;
         assert!(layout.index_bytes as f64 / items as f64 <= 10.0);
     }

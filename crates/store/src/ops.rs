@@ -160,12 +160,6 @@ fn write(
     let Some(offset) = shard.append(tiers, queue, header, call.key, value, None) else {
         return Attempt::Room;
     };
-    shard.place(
-        tiers,
-        call.now,
-        call.hash,
-        old,
-        Entry::ram(call.hash.tag(), hot, State::Ram, offset),
-    );
+    shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash.tag(), hot, State::Ram, offset));
     Attempt::Done(())
 }

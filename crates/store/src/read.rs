@@ -8,6 +8,8 @@ use crate::ssd::log::PageRead;
 pub struct ReadPlan {
     pub(crate) entry: Entry,
     pub(crate) read: PageRead,
+    /// The flush epoch when the read was planned.
+    pub(crate) epoch: u32,
 }
 
 impl ReadPlan {

@@ -23,12 +23,12 @@ pub(crate) const HAS_HOME: u8 = 16;
 /// ```text
 ///  0           4        8         16        20         24      28     29     30    32
 /// +-----------+--------+---------+---------+----------+-------+------+------+-----+-----
-/// | value_len | client |   cas   | expires | accessed | epoch | key  | item |  0  | key,
+/// | value_len | client |   cas   | expires | accessed | epoch | key  | item | tag | key,
 /// |           | flags  |         |         |          |       | len  | flags|     | value
 /// +-----------+--------+---------+---------+----------+-------+------+------+-----+-----
 /// ```
 /// All integers little endian. `expires` is in seconds of the store's clock, 0 for never; `epoch` counts the flushes
-/// before the record was written.
+/// before the record was written; `tag` is the key's in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Header {
     pub value_len: u32,
@@ -39,6 +39,7 @@ pub(crate) struct Header {
     pub epoch: u32,
     pub key_len: u8,
     pub item_flags: u8,
+    pub tag: u16,
 }
 
 impl Header {
@@ -52,6 +53,7 @@ impl Header {
         bytes[24..28].copy_from_slice(&self.epoch.to_le_bytes());
         bytes[28] = self.key_len;
         bytes[29] = self.item_flags;
+        bytes[30..32].copy_from_slice(&self.tag.to_le_bytes());
         bytes
     }
 
@@ -69,6 +71,7 @@ impl Header {
             epoch: word(24),
             key_len: bytes[28],
             item_flags: bytes[29],
+            tag: u16::from_le_bytes([bytes[30], bytes[31]]),
         })
     }
 
@@ -81,11 +84,7 @@ impl Header {
     /// What the record takes in a RAM segment: with its trailer, rounded up.
     #[inline]
     pub(crate) fn ram_bytes(&self) -> usize {
-        let home = if self.item_flags & HAS_HOME != 0 {
-            HOME_BYTES
-        } else {
-            0
-        };
+        let home = if self.item_flags & HAS_HOME != 0 { HOME_BYTES } else { 0 };
         (self.bytes() + home).next_multiple_of(RAM_ALIGN)
     }
 }
@@ -105,21 +104,8 @@ impl<'a> Record<'a> {
         let header = Header::decode(bytes)?;
         let key_end = HEADER_BYTES + usize::from(header.key_len);
         let value_end = key_end.checked_add(header.value_len as usize)?;
-        Some(Record {
-            header,
-            key: bytes.get(HEADER_BYTES..key_end)?,
-            value: bytes.get(key_end..value_end)?,
-        })
+        Some(Record { header, key: bytes.get(HEADER_BYTES..key_end)?, value: bytes.get(key_end..value_end)? })
     }
-}
-
-/// Whether the record at the front of `bytes` has this key, looking at no more than the header and the key.
-#[inline]
-pub(crate) fn key_matches(bytes: &[u8], key: &[u8]) -> bool {
-    bytes.get(28).is_some_and(|&len| usize::from(len) == key.len())
-        && bytes
-            .get(HEADER_BYTES..HEADER_BYTES + key.len())
-            .is_some_and(|found| found == key)
 }
 
 #[cfg(test)]
@@ -137,6 +123,7 @@ mod tests {
             epoch: 7,
             key_len: 250,
             item_flags: STALE | HAS_HOME,
+            tag: 0xBEEF,
         };
         assert_eq!(Header::decode(&header.encode()), Some(header));
         assert_eq!(Header::decode(&[0; 31]), None);
@@ -144,11 +131,7 @@ mod tests {
 
     #[test]
     fn a_record_that_claims_more_than_is_there_is_not_read() {
-        let header = Header {
-            value_len: u32::MAX,
-            key_len: 3,
-            ..Header::default()
-        };
+        let header = Header { value_len: u32::MAX, key_len: 3, ..Header::default() };
         assert!(Record::parse(&[&header.encode()[..], b"abc"].concat()).is_none());
     }
 }

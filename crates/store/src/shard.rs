@@ -81,11 +81,7 @@ pub(crate) struct Shard {
 /// What lies in RAM under an entry.
 pub(crate) enum RamRecord<'a> {
     Small(Record<'a>),
-    Large {
-        head: SegmentId,
-        header: Header,
-        key: &'a [u8],
-    },
+    Large { head: SegmentId, header: Header, key: &'a [u8] },
 }
 
 impl RamRecord<'_> {
@@ -132,16 +128,7 @@ impl Shard {
         segment_bytes: usize,
     ) -> Shard {
         let queues = [Queue::new(1), Queue::new(2)];
-        Shard {
-            index,
-            owner,
-            head,
-            ghost,
-            queues,
-            open: [None; 2],
-            cursor: None,
-            segment_bytes,
-        }
+        Shard { index, owner, head, ghost, queues, open: [None; 2], cursor: None, segment_bytes }
     }
 
     pub(crate) fn head(&self) -> &ShardHead {
@@ -167,11 +154,7 @@ impl Shard {
             let at = at + crate::ram::pool::LARGE_PREFIX_BYTES;
             let header = Header::decode(&bytes[at..]).expect("a chain begins with a header");
             let key = &bytes[at + HEADER_BYTES..at + HEADER_BYTES + usize::from(header.key_len)];
-            return RamRecord::Large {
-                head: id,
-                header,
-                key,
-            };
+            return RamRecord::Large { head: id, header, key };
         }
         RamRecord::Small(Record::parse(&bytes[at..]).expect("an entry points at a whole record"))
     }
@@ -258,9 +241,7 @@ impl Shard {
     }
 
     pub(crate) fn enqueue(&mut self, tiers: &Tiers, queue: RamQueue, id: SegmentId) {
-        tiers
-            .pool
-            .push_back(&mut self.owner, &mut self.queues[queue as usize], id);
+        tiers.pool.push_back(&mut self.owner, &mut self.queues[queue as usize], id);
     }
 
     /// Room for `bytes` in the queue's open segment, opening another when it is full; `None` when the pool is empty.
@@ -304,21 +285,12 @@ impl Shard {
         home: Option<SsdPlace>,
     ) -> Option<u64> {
         let mut header = *header;
-        header.item_flags = if home.is_some() {
-            header.item_flags | HAS_HOME
-        } else {
-            header.item_flags & !HAS_HOME
-        };
+        header.item_flags =
+            if home.is_some() { header.item_flags | HAS_HOME } else { header.item_flags & !HAS_HOME };
         let bytes = header.ram_bytes();
         let open = self.room(tiers, queue, bytes)?;
         let segment = tiers.pool.bytes_mut(&mut self.owner, open.id);
-        write_record(
-            &mut segment[open.used..open.used + bytes],
-            &header,
-            key,
-            value,
-            home,
-        );
+        write_record(&mut segment[open.used..open.used + bytes], &header, key, value, home);
         self.advance(queue, bytes);
         Some(tiers.pool.offset(open.id, open.used))
     }
@@ -328,9 +300,7 @@ impl Shard {
         let bytes = self.ram_record(tiers, entry).header().ram_bytes();
         let open = self.room(tiers, queue, bytes)?;
         let from = tiers.pool.locate(entry.ram_offset());
-        tiers
-            .pool
-            .copy(&mut self.owner, from, (open.id, open.used), bytes);
+        tiers.pool.copy(&mut self.owner, from, (open.id, open.used), bytes);
         self.advance(queue, bytes);
         Some(tiers.pool.offset(open.id, open.used))
     }
@@ -347,10 +317,7 @@ impl Shard {
         let RamRecord::Small(old) = self.ram_record(tiers, entry) else {
             return false;
         };
-        let header = Header {
-            item_flags: header.item_flags & !HAS_HOME,
-            ..*header
-        };
+        let header = Header { item_flags: header.item_flags & !HAS_HOME, ..*header };
         let bytes = header.ram_bytes();
         if old.header.ram_bytes() != bytes || old.key != key {
             return false;
@@ -453,10 +420,7 @@ impl Shard {
                 let record = self.ram_record(tiers, entry);
                 let hash = tiers.hasher.hash(record.key());
                 if hash.tag() != entry.tag() || self.index.find_place(hash, entry).is_none() {
-                    return Err(format!(
-                        "{entry:?} is not where its key {:?} is looked for",
-                        record.key()
-                    ));
+                    return Err(format!("{entry:?} is not where its key {:?} is looked for", record.key()));
                 }
                 items += 1;
                 bytes += record.header().bytes() as u64;
@@ -485,10 +449,7 @@ fn write_record(to: &mut [u8], header: &Header, key: &[u8], value: &[&[u8]], hom
     to[..HEADER_BYTES].copy_from_slice(&header.encode());
     let mut at = HEADER_BYTES;
     let home = home.map(|home| home.to_bits().to_le_bytes());
-    for part in std::iter::once(key)
-        .chain(value.iter().copied())
-        .chain(home.as_ref().map(|home| &home[..]))
-    {
+    for part in std::iter::once(key).chain(value.iter().copied()).chain(home.as_ref().map(|home| &home[..])) {
         to[at..at + part.len()].copy_from_slice(part);
         at += part.len();
     }

@@ -14,7 +14,4 @@ pub(crate) const SEGMENT_PAGES: u32 = (SEGMENT_BYTES / PAGE_BYTES as u64) as u32
 /// The largest value that is kept on the SSD; larger ones live in RAM only.
 pub const SSD_VALUE_BYTES_MAX: usize = 8 << 20;
 
-const _: () = assert!(
-    SEGMENT_PAGES == 1 << 12,
-    "a page number fits its field of an index entry"
-);
+const _: () = assert!(SEGMENT_PAGES == 1 << 12, "a page number fits its field of an index entry");

@@ -109,17 +109,12 @@ impl Store {
             index_bytes: config.index_bytes,
         };
         let layout = Layout::new(&sizes)?;
-        let map = |source| OpenError::Map {
-            bytes: layout.arena_bytes,
-            source,
-        };
+        let map = |source| OpenError::Map { bytes: layout.arena_bytes, source };
         let mut arena = Arena::new(layout.arena_bytes as usize, None).map_err(map)?;
         let segments = layout.segments as usize;
         let memory = arena.carve_shared(segments * layout.segment_bytes);
         let pool = Pool::new(memory, arena.carve(segments), layout.segment_bytes);
-        let pieces = (0..layout.pieces)
-            .map(|_| arena.carve(layout.piece_bytes))
-            .collect();
+        let pieces = (0..layout.pieces).map(|_| arena.carve(layout.piece_bytes)).collect();
         let table = Table::new(arena.carve(homes.len()));
         let mut indexes = Vec::new();
         let shards = (0..layout.shards)
@@ -127,13 +122,7 @@ impl Store {
                 let index = Index::new(arena.carve(layout.buckets_per_shard as usize));
                 indexes.push(index.span());
                 let ghost = arena.carve(layout.ghosts_per_shard as usize);
-                Mutex::new(Shard::new(
-                    index,
-                    pool.new_owner(),
-                    arena.carve(1),
-                    ghost,
-                    layout.segment_bytes,
-                ))
+                Mutex::new(Shard::new(index, pool.new_owner(), arena.carve(1), ghost, layout.segment_bytes))
             })
             .collect();
         let tiers = Tiers {
@@ -182,9 +171,7 @@ impl Store {
     }
 
     pub(crate) fn lock(&self, shard: u32) -> MutexGuard<'_, Shard> {
-        self.shards[shard as usize]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shards[shard as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn shard_of(&self, hash: KeyHash) -> u32 {
@@ -208,12 +195,7 @@ impl Store {
     #[inline]
     pub(crate) fn tick(&self, now: Seconds) {
         let due = self.flush_at.load(Relaxed);
-        if due <= now.0
-            && self
-                .flush_at
-                .compare_exchange(due, u32::MAX, Relaxed, Relaxed)
-                .is_ok()
-        {
+        if due <= now.0 && self.flush_at.compare_exchange(due, u32::MAX, Relaxed, Relaxed).is_ok() {
             self.tiers.epoch.fetch_add(1, Relaxed);
         }
     }
@@ -270,8 +252,7 @@ impl Store {
     /// Takes a performed write back; drop what [`WriteJob::share`] gave first.
     pub fn complete_write(&self, job: WriteJob, ok: bool, now: Seconds) {
         if let Some(landing) = self.tiers.log.complete_write(job, ok) {
-            self.lock(self.shard_of(landing.hash))
-                .land(&self.tiers, now, &landing);
+            self.lock(self.shard_of(landing.hash)).land(&self.tiers, now, &landing);
         }
     }
 
@@ -304,19 +285,15 @@ impl Store {
             self.tiers.log.rescued(place);
             return None;
         };
-        Some(ReadPlan {
-            entry: Entry::ssd(0, 0, place),
-            read,
-        })
+        Some(ReadPlan { entry: Entry::ssd(0, 0, place), read, epoch: self.tiers.epoch() })
     }
 
     /// Writes the hot records of a page that was read back into a new segment.
     pub fn readmit(&self, loaded: Loaded<'_>, now: Seconds) {
         let place = loaded.plan.entry.ssd_place();
-        let records = loaded
-            .bytes
-            .and_then(|bytes| page::verify(loaded.plan.read.id, bytes));
-        for record in records.into_iter().flatten() {
+        let records = loaded.bytes.and_then(|bytes| page::verify(loaded.plan.read.id, bytes));
+        let Some(records) = records else { return self.tiers.log.rescued(place) };
+        for record in records.clone() {
             let hash = self.hash(record.key);
             let mut shard = self.lock(self.shard_of(hash));
             let Some((slot, present)) = shard.index.find(hash) else {
@@ -329,17 +306,18 @@ impl Store {
             if !there || present.hot() == 0 || !self.tiers.ssd_is_live(present, now) {
                 continue;
             }
+            // Of several versions in the page, and of rivals for the entry, only the one that the entry means may move.
+            let meant = shard.find_among(&self.tiers, records.clone(), hash, record.key);
+            if meant.is_none_or(|meant| !std::ptr::eq(meant.key, record.key)) {
+                continue;
+            }
             let header = record.header;
             if header.epoch < self.tiers.epoch()
                 || crate::clock::Expiry::from_raw(header.expires).has_passed(now)
             {
                 continue;
             }
-            if let Ok(new) = self
-                .tiers
-                .log
-                .append(Stream::Readmitted, &header, record.key, record.value)
-            {
+            if let Ok(new) = self.tiers.log.append(Stream::Readmitted, &header, record.key, record.value) {
                 let entry = Entry::ssd(hash.tag(), present.hot() - 1, new);
                 shard.place(&self.tiers, now, hash, Some((slot, present)), entry);
             }
@@ -436,9 +414,7 @@ impl Store {
     pub fn check(&self) -> Result<(), String> {
         for (number, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            shard
-                .check(&self.tiers)
-                .map_err(|what| format!("shard {number}: {what}"))?;
+            shard.check(&self.tiers).map_err(|what| format!("shard {number}: {what}"))?;
         }
         Ok(())
     }
@@ -452,11 +428,7 @@ impl Store {
 
     /// Which RAM queue a key's new item belongs in.
     pub(crate) fn queue_for(shard: &mut Shard, hash: KeyHash, is_new: bool) -> RamQueue {
-        if is_new && shard.recall(hash) {
-            RamQueue::Main
-        } else {
-            RamQueue::Small
-        }
+        if is_new && shard.recall(hash) { RamQueue::Main } else { RamQueue::Small }
     }
 }
 
@@ -470,27 +442,14 @@ fn stripe(spans: &[Span]) -> Vec<Home> {
     let counts: Vec<u64> = spans.iter().map(|span| span.bytes / SEGMENT_BYTES).collect();
     let rows = counts.iter().copied().max().unwrap_or(0);
     let home = |row, (span, &count): (&Span, &u64)| {
-        (row < count).then(|| Home {
-            device: span.device as u32,
-            offset: span.offset + row * SEGMENT_BYTES,
-        })
+        (row < count).then(|| Home { device: span.device as u32, offset: span.offset + row * SEGMENT_BYTES })
     };
-    (0..rows)
-        .flat_map(|row| {
-            spans
-                .iter()
-                .zip(&counts)
-                .filter_map(move |place| home(row, place))
-        })
-        .collect()
+    (0..rows).flat_map(|row| spans.iter().zip(&counts).filter_map(move |place| home(row, place))).collect()
 }
 
 /// The store's own figures; those of requests are the server's. Bytes are bytes, the rest are counts.
 #[derive(Clone, Debug, Default)]
-#[expect(
-    missing_docs,
-    reason = "the names say it; docs/stats.md explains each to operators"
-)]
+#[expect(missing_docs, reason = "the names say it; docs/stats.md explains each to operators")]
 pub struct Stats {
     pub memory_limit_bytes: u64,
     pub ram_tier_bytes: u64,

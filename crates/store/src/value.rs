@@ -47,11 +47,7 @@ pub struct LargeValue {
 
 impl LargeValue {
     pub(crate) fn new(pin: Pin, key_len: usize, len: usize) -> Self {
-        LargeValue {
-            pin: Arc::new(pin),
-            key_len,
-            len,
-        }
+        LargeValue { pin: Arc::new(pin), key_len, len }
     }
 
     /// Length in bytes.

@@ -47,10 +47,7 @@ fn without_rules_nothing_goes_wrong() {
     write(&device, 0, &pages(3, 7));
     assert!(read(&device, 0, 3).iter().all(|&b| b == 7));
     device.discard(0, PAGE).expect("a discard");
-    assert_eq!(
-        (device.counts().total(), device.counts().operations),
-        (0, [1, 1, 1])
-    );
+    assert_eq!((device.counts().total(), device.counts().operations), (0, [1, 1, 1]));
 }
 
 #[test]
@@ -87,10 +84,7 @@ fn a_short_write_says_so_and_a_torn_one_does_not() {
             let said = device.write_at(&pages(2, 9), 0).expect("a write");
             let bytes = read(&device, 0, 2);
             let written = bytes.iter().filter(|&&b| b == 9).count();
-            assert!(
-                written > 0 && written < bytes.len() && written.is_multiple_of(512),
-                "{written}"
-            );
+            assert!(written > 0 && written < bytes.len() && written.is_multiple_of(512), "{written}");
             assert!(bytes[..written].iter().all(|&b| b == 9) && bytes[written..].iter().all(|&b| b == 0));
             assert_eq!(said, if honest { written } else { bytes.len() });
         }
@@ -124,11 +118,8 @@ fn a_misdirected_write_lands_on_other_pages() {
         inject(&device, OpKind::Write, Fault::Misdirected, When::Nth(1));
         write(&device, 8 * PAGE, &pages(2, 5));
         let all = read(&device, 0, (MIB / PAGE) as usize);
-        let hit: Vec<usize> = (0..)
-            .zip(all.chunks(PAGE_BYTES))
-            .filter(|(_, p)| p[0] == 5)
-            .map(|(n, _)| n)
-            .collect();
+        let hit: Vec<usize> =
+            (0..).zip(all.chunks(PAGE_BYTES)).filter(|(_, p)| p[0] == 5).map(|(n, _)| n).collect();
         assert_eq!(hit.len(), 2);
         assert!(hit[1] == hit[0] + 1 && hit[0] != 8, "{hit:?}");
     }
@@ -154,15 +145,9 @@ fn a_stale_read_brings_what_was_overwritten() {
     inject(&device, OpKind::Read, Fault::Stale, When::Nth(1));
     write(&device, PAGE, &pages(2, 2));
     write(&device, 2 * PAGE, &pages(1, 3));
-    let stale: Vec<u8> = read(&device, 0, 4)
-        .chunks(PAGE_BYTES)
-        .map(|page| page[9])
-        .collect();
+    let stale: Vec<u8> = read(&device, 0, 4).chunks(PAGE_BYTES).map(|page| page[9]).collect();
     assert_eq!(stale, [1, 1, 2, 1]);
-    let fresh: Vec<u8> = read(&device, 0, 4)
-        .chunks(PAGE_BYTES)
-        .map(|page| page[9])
-        .collect();
+    let fresh: Vec<u8> = read(&device, 0, 4).chunks(PAGE_BYTES).map(|page| page[9]).collect();
     assert_eq!(fresh, [1, 2, 3, 1]);
 }
 
@@ -198,14 +183,9 @@ fn slowness_is_told_to_the_hook() {
 fn a_rule_for_a_range_leaves_the_rest_alone() {
     let device = device(1);
     let within = Some(2 * PAGE..3 * PAGE);
-    device.inject(FaultRule {
-        within,
-        ..FaultRule::new(OpKind::Read, Fault::Error, When::From(1))
-    });
+    device.inject(FaultRule { within, ..FaultRule::new(OpKind::Read, Fault::Error, When::From(1)) });
     let mut buf = pages(2, 0);
-    let failed: Vec<u64> = (0..5)
-        .filter(|page| device.read_at(&mut buf, page * PAGE).is_err())
-        .collect();
+    let failed: Vec<u64> = (0..5).filter(|page| device.read_at(&mut buf, page * PAGE).is_err()).collect();
     assert_eq!(failed, [1, 2]);
 }
 
@@ -219,10 +199,7 @@ fn chance_hits_about_as_often_as_it_says() {
         let _ = device.read_at(&mut buf, 0);
     }
     let counts = device.counts();
-    let (errors, flips) = (
-        counts.of(OpKind::Read, Fault::Error),
-        counts.of(OpKind::Read, Fault::FlippedBit),
-    );
+    let (errors, flips) = (counts.of(OpKind::Read, Fault::Error), counts.of(OpKind::Read, Fault::FlippedBit));
     // Five standard deviations; the flips are those of the operations that did not fail.
     assert!((850..=1150).contains(&errors), "{errors} errors");
     assert!((757..=1043).contains(&flips), "{flips} flips");

@@ -61,10 +61,7 @@ fn its_own_file_is_reopened_with_its_data_and_identity() {
     drop(first);
     for size in [Some(9 * MIB), None] {
         let again = FileDevice::open(&small(&path, size)).expect("its own file");
-        assert_eq!(
-            (again.origin(), again.superblock()),
-            (Origin::Reopened, &superblock)
-        );
+        assert_eq!((again.origin(), again.superblock()), (Origin::Reopened, &superblock));
         assert!(holds(&again, 0xab));
     }
 }
@@ -80,20 +77,10 @@ fn another_size_or_segment_size_empties_its_own_file() {
     drop(grown);
     let shrunk = open_small(&path, 6 * MIB);
     assert_eq!((shrunk.origin(), shrunk.len()), (Origin::Reshaped, 5 * MIB));
-    assert_eq!(
-        fs::metadata(&path).expect("a file").len(),
-        12 * MIB,
-        "what is beyond is left alone"
-    );
+    assert_eq!(fs::metadata(&path).expect("a file").len(), 12 * MIB, "what is beyond is left alone");
     drop(shrunk);
-    let options = FileOptions {
-        segment_bytes: MIB / 2,
-        ..small(&path, Some(6 * MIB))
-    };
-    assert_eq!(
-        FileDevice::open(&options).expect("its own file").origin(),
-        Origin::Reshaped
-    );
+    let options = FileOptions { segment_bytes: MIB / 2, ..small(&path, Some(6 * MIB)) };
+    assert_eq!(FileDevice::open(&options).expect("its own file").origin(), Origin::Reshaped);
 }
 
 #[test]
@@ -106,10 +93,7 @@ fn a_renewed_device_has_another_identity_for_good() {
     assert_ne!(renewed, before);
     drop(device);
     let again = open_small(&path, 9 * MIB);
-    assert_eq!(
-        (again.origin(), again.superblock().store_id),
-        (Origin::Reopened, renewed)
-    );
+    assert_eq!((again.origin(), again.superblock().store_id), (Origin::Reopened, renewed));
 }
 
 #[test]
@@ -117,18 +101,10 @@ fn an_empty_file_is_accepted() {
     let scratch = Scratch::new();
     let (nothing, zeros) = (scratch.path("nothing"), scratch.path("zeros"));
     fs::File::create(&nothing).expect("a file");
-    fs::File::create(&zeros)
-        .and_then(|file| file.set_len(9 * MIB))
-        .expect("a file");
+    fs::File::create(&zeros).and_then(|file| file.set_len(9 * MIB)).expect("a file");
     assert_eq!(open_small(&nothing, 9 * MIB).origin(), Origin::Empty);
-    assert_eq!(
-        FileDevice::open(&small(&zeros, None)).expect("zeros").origin(),
-        Origin::Empty
-    );
-    assert!(
-        fs::metadata(&zeros).expect("a file").blocks() * 512 >= 9 * MIB,
-        "a sparse file is filled in"
-    );
+    assert_eq!(FileDevice::open(&small(&zeros, None)).expect("zeros").origin(), Origin::Empty);
+    assert!(fs::metadata(&zeros).expect("a file").blocks() * 512 >= 9 * MIB, "a sparse file is filled in");
 }
 
 #[test]
@@ -136,12 +112,7 @@ fn a_strangers_file_is_refused_untouched_until_formatted() {
     let scratch = Scratch::new();
     let mut random = Random(7);
     // Marks at the beginning, where ext4 has its own, and at the end, where GPT and RAID have theirs.
-    for (at, size) in [
-        (0, 9 * MIB),
-        (1080, 9 * MIB),
-        (9 * MIB - 512, 9 * MIB),
-        (100, 200),
-    ] {
+    for (at, size) in [(0, 9 * MIB), (1080, 9 * MIB), (9 * MIB - 512, 9 * MIB), (100, 200)] {
         let path = scratch.path(&format!("stranger-{at}-{size}"));
         let file = fs::File::create(&path).expect("a file");
         file.set_len(size).expect("a size");
@@ -152,25 +123,12 @@ fn a_strangers_file_is_refused_untouched_until_formatted() {
         let error = refused(&small(&path, Some(9 * MIB)));
         assert!(matches!(error, OpenError::NotOurs { .. }), "{error}");
         assert!(error.to_string().contains("--ssd-format"), "{error}");
-        assert!(
-            fs::read(&path).expect("a file") == before,
-            "the refused file was changed"
-        );
+        assert!(fs::read(&path).expect("a file") == before, "the refused file was changed");
 
-        let format = FileOptions {
-            format: true,
-            ..small(&path, Some(9 * MIB))
-        };
-        assert_eq!(
-            FileDevice::open(&format).expect("leave to format").origin(),
-            Origin::Formatted
-        );
+        let format = FileOptions { format: true, ..small(&path, Some(9 * MIB)) };
+        assert_eq!(FileDevice::open(&format).expect("leave to format").origin(), Origin::Formatted);
         let again = FileDevice::open(&format).expect("its own file");
-        assert_eq!(
-            again.origin(),
-            Origin::Reopened,
-            "formatting is for what is not ours"
-        );
+        assert_eq!(again.origin(), Origin::Reopened, "formatting is for what is not ours");
     }
 }
 
@@ -180,11 +138,7 @@ fn other_versions_and_damage_are_refused() {
     for (at, expected) in [(8, "format version"), (20, "damaged")] {
         let path = scratch.path(expected);
         drop(open_small(&path, 9 * MIB));
-        let file = fs::File::options()
-            .read(true)
-            .write(true)
-            .open(&path)
-            .expect("a file");
+        let file = fs::File::options().read(true).write(true).open(&path).expect("a file");
         file.write_all_at(&[0x77], at).expect("a write");
         let error = refused(&small(&path, Some(9 * MIB)));
         assert!(matches!(error, OpenError::Superblock { .. }), "{error}");
@@ -196,10 +150,7 @@ fn other_versions_and_damage_are_refused() {
 }
 
 fn share(path: &Path, size: u64, index: u32, count: u32) -> FileOptions {
-    FileOptions {
-        share: Some((index, count)),
-        ..small(path, Some(size))
-    }
+    FileOptions { share: Some((index, count)), ..small(path, Some(size)) }
 }
 
 #[test]
@@ -216,9 +167,7 @@ fn shares_lie_side_by_side() {
     for (device, byte) in shares.iter().zip(1..) {
         assert!(holds(device, byte), "share {byte} was overwritten");
     }
-    let mut ranges = shares
-        .each_ref()
-        .map(|device| (device.base(), device.base() + device.len()));
+    let mut ranges = shares.each_ref().map(|device| (device.base(), device.base() + device.len()));
     ranges.sort_unstable();
     assert!(ranges.windows(2).all(|two| two[0].1 <= two[1].0), "{ranges:?}");
     let ids = shares.each_ref().map(|device| device.superblock().store_id);
@@ -236,29 +185,14 @@ fn a_range_has_one_user() {
     let first = FileDevice::open(&share(&path, 18 * MIB, 1, 3)).expect("a share");
     let second = FileDevice::open(&share(&path, 18 * MIB, 2, 3)).expect("a share");
     let error = refused(&share(&path, 18 * MIB, 1, 3));
-    assert!(
-        matches!(
-            error,
-            OpenError::InUse {
-                share: Some((1, 3)),
-                ..
-            }
-        ),
-        "{error}"
-    );
-    let whole = FileOptions {
-        format: true,
-        ..small(&path, Some(18 * MIB))
-    };
+    assert!(matches!(error, OpenError::InUse { share: Some((1, 3)), .. }), "{error}");
+    let whole = FileOptions { format: true, ..small(&path, Some(18 * MIB)) };
     assert!(matches!(refused(&whole), OpenError::InUse { share: None, .. }));
     drop(first);
     drop(FileDevice::open(&share(&path, 18 * MIB, 1, 3)).expect("free again"));
     drop(second);
     let all = FileDevice::open(&whole).expect("free again");
-    assert!(matches!(
-        refused(&share(&path, 18 * MIB, 3, 3)),
-        OpenError::InUse { .. }
-    ));
+    assert!(matches!(refused(&share(&path, 18 * MIB, 3, 3)), OpenError::InUse { .. }));
     drop(all);
 }
 
@@ -267,16 +201,10 @@ fn another_division_is_refused() {
     let scratch = Scratch::new();
     let path = scratch.path("shared");
     drop(FileDevice::open(&share(&path, 18 * MIB, 1, 3)).expect("a share"));
-    for options in [
-        small(&path, Some(18 * MIB)),
-        share(&path, 18 * MIB, 1, 2),
-        share(&path, 18 * MIB, 2, 2),
-    ] {
+    for options in [small(&path, Some(18 * MIB)), share(&path, 18 * MIB, 1, 2), share(&path, 18 * MIB, 2, 2)]
+    {
         let error = refused(&options);
-        assert!(
-            matches!(error, OpenError::OtherShare { found: (1, 3), .. }),
-            "{error}"
-        );
+        assert!(matches!(error, OpenError::OtherShare { found: (1, 3), .. }), "{error}");
         assert!(error.to_string().contains("1/3"), "{error}");
     }
     for (index, count) in [(0, 3), (4, 3), (1, 0), (1, 5000)] {
@@ -296,18 +224,9 @@ fn shares_that_start_together_all_start() {
                 scope.spawn(move || FileDevice::open(&options).expect("a share"))
             })
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no panic"))
-            .collect()
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     });
-    assert_eq!(
-        devices
-            .iter()
-            .filter(|device| device.origin() == Origin::Created)
-            .count(),
-        1
-    );
+    assert_eq!(devices.iter().filter(|device| device.origin() == Origin::Created).count(), 1);
 }
 
 #[test]
@@ -315,21 +234,12 @@ fn too_small_is_refused_and_creates_nothing() {
     let scratch = Scratch::new();
     let path = scratch.path("small");
     let error = refused(&small(&path, Some(5 * MIB - 1)));
-    assert!(
-        matches!(error, OpenError::TooSmall { bytes_min, .. } if bytes_min == 5 * MIB),
-        "{error}"
-    );
+    assert!(matches!(error, OpenError::TooSmall { bytes_min, .. } if bytes_min == 5 * MIB), "{error}");
     let error = refused(&share(&path, 14 * MIB, 1, 3));
     assert!(error.to_string().contains("each of 3 shares"), "{error}");
-    let error = refused(&FileOptions {
-        size_bytes: Some(64 * MIB),
-        ..FileOptions::new(&path)
-    });
+    let error = refused(&FileOptions { size_bytes: Some(64 * MIB), ..FileOptions::new(&path) });
     assert!(error.to_string().contains("65 MiB"), "{error}");
-    assert!(matches!(
-        refused(&small(&path, None)),
-        OpenError::SizeMissing { .. }
-    ));
+    assert!(matches!(refused(&small(&path, None)), OpenError::SizeMissing { .. }));
     assert!(!path.exists(), "a refused file was left behind");
 }
 
@@ -338,17 +248,10 @@ fn what_is_no_storage_is_refused() {
     let scratch = Scratch::new();
     let error = refused(&small(scratch.dir(), Some(9 * MIB)));
     assert!(matches!(error, OpenError::Directory { .. }), "{error}");
-    assert!(matches!(
-        refused(&small("/dev/null", Some(9 * MIB))),
-        OpenError::NotStorage { .. }
-    ));
+    assert!(matches!(refused(&small("/dev/null", Some(9 * MIB))), OpenError::NotStorage { .. }));
     let socket = scratch.path("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
-    assert!(
-        refused(&small(&socket, Some(9 * MIB)))
-            .to_string()
-            .contains("is a socket")
-    );
+    assert!(refused(&small(&socket, Some(9 * MIB))).to_string().contains("is a socket"));
 }
 
 #[test]
@@ -356,19 +259,10 @@ fn a_missing_directory_is_created_only_when_asked() {
     let scratch = Scratch::new();
     let path = scratch.path("a/b/larder.ssd");
     let error = refused(&small(&path, Some(9 * MIB)));
-    assert!(
-        matches!(&error, OpenError::MissingParent { parent, .. } if parent.ends_with("a/b")),
-        "{error}"
-    );
-    let options = FileOptions {
-        create_parents: true,
-        ..small(&path, Some(9 * MIB))
-    };
+    assert!(matches!(&error, OpenError::MissingParent { parent, .. } if parent.ends_with("a/b")), "{error}");
+    let options = FileOptions { create_parents: true, ..small(&path, Some(9 * MIB)) };
     FileDevice::open(&options).expect("a device");
-    let mode = fs::metadata(scratch.path("a"))
-        .expect("a directory")
-        .permissions()
-        .mode();
+    let mode = fs::metadata(scratch.path("a")).expect("a directory").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 }
 
@@ -377,10 +271,7 @@ fn a_dangling_link_is_refused() {
     let scratch = Scratch::new();
     let link = scratch.path("link");
     std::os::unix::fs::symlink(scratch.path("nowhere"), &link).expect("a link");
-    assert!(matches!(
-        refused(&small(&link, Some(9 * MIB))),
-        OpenError::Io { .. }
-    ));
+    assert!(matches!(refused(&small(&link, Some(9 * MIB))), OpenError::Io { .. }));
 }
 
 #[test]
@@ -450,10 +341,7 @@ fn run(command: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(command).args(arguments).output() {
         Ok(output) if output.status.success() => Some(String::from_utf8_lossy(&output.stdout).trim().into()),
         Ok(output) => {
-            eprintln!(
-                "SKIPPED: {command}: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            );
+            eprintln!("SKIPPED: {command}: {}", String::from_utf8_lossy(&output.stderr).trim());
             None
         }
         Err(error) => {
@@ -472,16 +360,10 @@ fn a_full_disk_is_refused_and_nothing_is_left_behind() {
     let (new, old) = (disk.path("new"), disk.path("old"));
     let error = refused(&small(&new, Some(30 * MIB)));
     assert!(matches!(error, OpenError::DiskFull { .. }), "{error}");
-    assert!(
-        error.to_string().contains("30 MiB wanted, 20 MiB free"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("30 MiB wanted, 20 MiB free"), "{error}");
     assert!(!new.exists());
     drop(open_small(&old, 9 * MIB));
-    assert!(matches!(
-        refused(&small(&old, Some(30 * MIB))),
-        OpenError::DiskFull { .. }
-    ));
+    assert!(matches!(refused(&small(&old, Some(30 * MIB))), OpenError::DiskFull { .. }));
     assert_eq!(fs::metadata(&old).expect("a file").len(), 9 * MIB);
     assert_eq!(open_small(&old, 9 * MIB).origin(), Origin::Reopened);
 }
@@ -490,9 +372,7 @@ fn a_full_disk_is_refused_and_nothing_is_left_behind() {
 fn a_disk_that_turns_out_full_is_refused_all_the_same() {
     let scratch = Scratch::new();
     let image = scratch.path("image");
-    fs::File::create(&image)
-        .and_then(|file| file.set_len(40 * MIB))
-        .expect("an image");
+    fs::File::create(&image).and_then(|file| file.set_len(40 * MIB)).expect("an image");
     // Ext4 needs blocks for its own records too, which the free room does not tell.
     if run("mkfs.ext4", &["-q", "-m", "0", &shown(&image)]).is_none() {
         return;
@@ -535,9 +415,7 @@ impl Loop {
     fn attach(bytes: u64) -> Option<Self> {
         let scratch = Scratch::new();
         let image = scratch.path("image");
-        fs::File::create(&image)
-            .and_then(|file| file.set_len(bytes))
-            .expect("an image");
+        fs::File::create(&image).and_then(|file| file.set_len(bytes)).expect("an image");
         let path = run("losetup", &["--find", "--show", &shown(&image)])?;
         Some(Loop { scratch, path })
     }
@@ -563,22 +441,11 @@ fn a_block_device_is_used_whole_in_part_and_in_shares() {
     device.discard(0, 8 * MIB).expect("a discard");
     assert!(matches!(refused(&small(path, None)), OpenError::InUse { .. }));
     drop(device);
-    assert!(matches!(
-        refused(&small(path, Some(25 * MIB))),
-        OpenError::BeyondDevice { .. }
-    ));
-    assert!(matches!(
-        refused(&share(path, 24 * MIB, 1, 2)),
-        OpenError::OtherShare { .. }
-    ));
-    let format = |index| FileOptions {
-        format: true,
-        ..share(path, 24 * MIB, index, 2)
-    };
-    let (one, two) = (
-        FileDevice::open(&format(1)).expect("a share"),
-        FileDevice::open(&format(2)).expect("a share"),
-    );
+    assert!(matches!(refused(&small(path, Some(25 * MIB))), OpenError::BeyondDevice { .. }));
+    assert!(matches!(refused(&share(path, 24 * MIB, 1, 2)), OpenError::OtherShare { .. }));
+    let format = |index| FileOptions { format: true, ..share(path, 24 * MIB, index, 2) };
+    let (one, two) =
+        (FileDevice::open(&format(1)).expect("a share"), FileDevice::open(&format(2)).expect("a share"));
     fill(&one, 1);
     fill(&two, 2);
     assert!(holds(&one, 1) && holds(&two, 2));
@@ -598,19 +465,10 @@ fn a_mounted_disk_is_refused_even_for_formatting() {
     let Some(mount) = Mount::new(disk.scratch.path("mount"), &[&disk.path]) else {
         return;
     };
-    let whole = refused(&FileOptions {
-        format: true,
-        ..small(path, None)
-    });
+    let whole = refused(&FileOptions { format: true, ..small(path, None) });
     assert!(matches!(whole, OpenError::Claimed { .. }), "{whole}");
-    let part = refused(&FileOptions {
-        format: true,
-        ..share(path, 24 * MIB, 1, 2)
-    });
+    let part = refused(&FileOptions { format: true, ..share(path, 24 * MIB, 1, 2) });
     assert!(matches!(part, OpenError::Claimed { .. }), "{part}");
     drop(mount);
-    assert!(
-        run("fsck.ext4", &["-n", &disk.path]).is_some(),
-        "the refused disk was damaged"
-    );
+    assert!(run("fsck.ext4", &["-n", &disk.path]).is_some(), "the refused disk was damaged");
 }

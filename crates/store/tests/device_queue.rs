@@ -33,10 +33,7 @@ impl Pair {
     }
 
     fn depth(&self, depth: u32) -> Box<dyn IoQueue> {
-        self.open(QueueOptions {
-            depth,
-            ..QueueOptions::default()
-        })
+        self.open(QueueOptions { depth, ..QueueOptions::default() })
     }
 }
 
@@ -52,12 +49,7 @@ fn pairs() -> Vec<Pair> {
             let Some(scratch) = scratch else { continue };
             let file = |name| Arc::new(open_small(scratch.path(name), BYTES)) as Arc<dyn Device>;
             let devices = vec![file("a"), file("b")];
-            pairs.push(Pair {
-                name,
-                kind,
-                devices,
-                _scratch: Some(scratch),
-            });
+            pairs.push(Pair { name, kind, devices, _scratch: Some(scratch) });
         }
     }
     let memory = || Arc::new(MemoryDevice::new(16 * MIB)) as Arc<dyn Device>;
@@ -68,12 +60,7 @@ fn pairs() -> Vec<Pair> {
         _scratch: None,
     });
     let devices = vec![ill(1), ill(2)];
-    pairs.push(Pair {
-        name: "ill memory",
-        kind: IoKind::Threads,
-        devices,
-        _scratch: None,
-    });
+    pairs.push(Pair { name: "ill memory", kind: IoKind::Threads, devices, _scratch: None });
     pairs
 }
 
@@ -93,12 +80,7 @@ fn read(device: usize, offset: u64, buf: IoBuf) -> IoOp {
 
 fn write(device: usize, offset: u64, buf: IoBuf) -> IoOp {
     let len = buf.len();
-    IoOp::Write {
-        device,
-        offset,
-        source: Box::new(buf),
-        len,
-    }
+    IoOp::Write { device, offset, source: Box::new(buf), len }
 }
 
 fn finish(queue: &mut dyn IoQueue) -> Vec<Completion> {
@@ -106,11 +88,7 @@ fn finish(queue: &mut dyn IoQueue) -> Vec<Completion> {
     while queue.in_flight() > 0 {
         let before = out.len();
         queue.wait(&mut out, 20_000).expect("a working queue");
-        assert!(
-            out.len() > before,
-            "nothing finished in 20 s; {} in flight",
-            queue.in_flight()
-        );
+        assert!(out.len() > before, "nothing finished in 20 s; {} in flight", queue.in_flight());
     }
     out
 }
@@ -134,48 +112,27 @@ fn what_was_written_is_read() {
 
 /// Random writes and reads of 1 to 16 pages, 64 at once, none overlapping another in flight, against a model.
 fn churn(pair: &Pair, wake: Wake, operations: u64) {
-    let mut queue = pair.open(QueueOptions {
-        depth: 64,
-        wake,
-        ..QueueOptions::default()
-    });
+    let mut queue = pair.open(QueueOptions { depth: 64, wake, ..QueueOptions::default() });
     let mut random = Random(42);
-    let mut model: Vec<Vec<u8>> = pair
-        .devices
-        .iter()
-        .map(|device| vec![0; device.len() as usize])
-        .collect();
-    let mut busy: Vec<Vec<bool>> = model
-        .iter()
-        .map(|bytes| vec![false; bytes.len() / PAGE_BYTES])
-        .collect();
+    let mut model: Vec<Vec<u8>> = pair.devices.iter().map(|device| vec![0; device.len() as usize]).collect();
+    let mut busy: Vec<Vec<bool>> = model.iter().map(|bytes| vec![false; bytes.len() / PAGE_BYTES]).collect();
     // First make the bytes known: a reused file may hold anything.
     for (device, bytes) in model.iter_mut().enumerate() {
         random.fill(bytes);
         for (n, chunk) in bytes.chunks(1 << 20).enumerate() {
             let mut buf = IoBuf::zeroed(chunk.len());
             buf.copy_from_slice(chunk);
-            queue
-                .submit(0, write(device, (n as u64) << 20, buf))
-                .expect("room");
+            queue.submit(0, write(device, (n as u64) << 20, buf)).expect("room");
         }
     }
-    assert!(
-        finish(&mut *queue).iter().all(|done| done.result.is_ok()),
-        "{}",
-        pair.name
-    );
+    assert!(finish(&mut *queue).iter().all(|done| done.result.is_ok()), "{}", pair.name);
 
     let mut pending = HashMap::new();
     let (mut started, mut finished, mut out) = (0, 0, Vec::new());
     while finished < operations {
         while started < operations && queue.in_flight() < 64 {
             let device = random.below(model.len() as u64) as usize;
-            let pages = if random.below(2) == 0 {
-                1
-            } else {
-                1 + random.below(16) as usize
-            };
+            let pages = if random.below(2) == 0 { 1 } else { 1 + random.below(16) as usize };
             let first = random.below((busy[device].len() - pages + 1) as u64) as usize;
             if busy[device][first..first + pages].contains(&true) {
                 break;
@@ -201,11 +158,7 @@ fn churn(pair: &Pair, wake: Wake, operations: u64) {
             let len = pages * PAGE_BYTES;
             assert_eq!(done.result.expect("success"), len, "{}", pair.name);
             if let IoOp::Read { buf, .. } = &done.op {
-                assert!(
-                    buf[..] == model[device][first * PAGE_BYTES..][..len],
-                    "{}: page {first}",
-                    pair.name
-                );
+                assert!(buf[..] == model[device][first * PAGE_BYTES..][..len], "{}: page {first}", pair.name);
             }
             busy[device][first..first + pages].fill(false);
             finished += 1;
@@ -222,9 +175,7 @@ fn a_full_queue_gives_the_operation_back() {
             let buf = queue.alloc(PAGE_BYTES);
             queue.submit(token, read(0, token * PAGE, buf)).expect("room");
         }
-        let refused = queue
-            .submit(4, read(1, 8 * PAGE, IoBuf::zeroed(PAGE_BYTES)))
-            .expect_err("no room");
+        let refused = queue.submit(4, read(1, 8 * PAGE, IoBuf::zeroed(PAGE_BYTES))).expect_err("no room");
         assert_eq!(refused.place(), (1, 8 * PAGE));
         assert_eq!((queue.in_flight(), queue.depth()), (4, 4));
         let mut tokens: Vec<u64> = finish(&mut *queue).iter().map(|done| done.token).collect();
@@ -247,18 +198,8 @@ fn what_cannot_be_completes_as_invalid() {
             write(0, len, page()),
             write(0, len - PAGE, IoBuf::zeroed(2 * PAGE_BYTES)),
             write(0, u64::MAX - PAGE + 1, page()),
-            IoOp::Write {
-                device: 0,
-                offset: 0,
-                source: Box::new(page()),
-                len: 2 * PAGE_BYTES,
-            },
-            IoOp::Write {
-                device: 0,
-                offset: 0,
-                source: Box::new(page()),
-                len: 100,
-            },
+            IoOp::Write { device: 0, offset: 0, source: Box::new(page()), len: 2 * PAGE_BYTES },
+            IoOp::Write { device: 0, offset: 0, source: Box::new(page()), len: 100 },
         ];
         for op in invalid {
             let what = format!("{}: {op:?}", pair.name);
@@ -276,12 +217,7 @@ fn the_end_of_a_device_is_the_end_of_a_read() {
         let len = pair.devices[0].len();
         for (offset, pages, expected) in [(len - PAGE, 2, PAGE_BYTES), (len, 1, 0), (len + 9 * PAGE, 1, 0)] {
             let done = one(&mut *queue, read(0, offset, IoBuf::zeroed(pages * PAGE_BYTES)));
-            assert_eq!(
-                done.result.expect("success"),
-                expected,
-                "{} at {offset}",
-                pair.name
-            );
+            assert_eq!(done.result.expect("success"), expected, "{} at {offset}", pair.name);
         }
     }
 }
@@ -296,26 +232,16 @@ fn a_share_never_leaves_its_slice() {
     };
     let devices = vec![share(1), share(2)];
     for kind in [IoKind::Threads, IoKind::Auto] {
-        let mut queue = open_queue(kind, &devices, QueueOptions::default())
-            .expect("a queue")
-            .queue;
+        let mut queue = open_queue(kind, &devices, QueueOptions::default()).expect("a queue").queue;
         for (device, byte) in [(0, 0xaa), (1, 0xbb)] {
             let mut buf = IoBuf::zeroed(devices[device].len() as usize);
             buf.fill(byte);
             one(&mut *queue, write(device, 0, buf)).result.expect("success");
         }
         for (device, byte) in [(0, 0xaa), (1, 0xbb)] {
-            let done = one(
-                &mut *queue,
-                read(device, 0, IoBuf::zeroed(devices[device].len() as usize)),
-            );
-            let IoOp::Read { buf, .. } = done.op else {
-                panic!("a read came back as a write")
-            };
-            assert!(
-                buf.iter().all(|&b| b == byte),
-                "{kind:?}: share {device} was overwritten"
-            );
+            let done = one(&mut *queue, read(device, 0, IoBuf::zeroed(devices[device].len() as usize)));
+            let IoOp::Read { buf, .. } = done.op else { panic!("a read came back as a write") };
+            assert!(buf.iter().all(|&b| b == byte), "{kind:?}: share {device} was overwritten");
         }
     }
 }
@@ -355,11 +281,7 @@ fn ring_over(fd: impl Into<OwnedFd>) -> Option<Box<dyn IoQueue>> {
         return None;
     }
     let devices = [Arc::new(Descriptor(fd.into())) as Arc<dyn Device>];
-    Some(
-        open_queue(IoKind::Uring, &devices, QueueOptions::default())
-            .expect("a ring")
-            .queue,
-    )
+    Some(open_queue(IoKind::Uring, &devices, QueueOptions::default()).expect("a ring").queue)
 }
 
 #[test]
@@ -381,14 +303,8 @@ fn a_ring_goes_on_after_a_short_read() {
     queue.wait(&mut out, 5000).expect("a working ring");
     let done = out.pop().expect("over");
     assert_eq!(done.result.expect("success"), PAGE_BYTES);
-    let IoOp::Read { buf, .. } = done.op else {
-        panic!("a read came back as a write")
-    };
-    assert!(
-        buf.chunks(512)
-            .zip(1..)
-            .all(|(chunk, byte)| chunk.iter().all(|&b| b == byte))
-    );
+    let IoOp::Read { buf, .. } = done.op else { panic!("a read came back as a write") };
+    assert!(buf.chunks(512).zip(1..).all(|(chunk, byte)| chunk.iter().all(|&b| b == byte)));
 }
 
 #[test]
@@ -399,10 +315,7 @@ fn a_ring_reports_errors() {
         return;
     };
     let done = one(&mut *queue, read(0, 0, IoBuf::zeroed(PAGE_BYTES)));
-    assert_eq!(
-        done.result.expect_err("no right to read").raw_os_error(),
-        Some(libc::EBADF)
-    );
+    assert_eq!(done.result.expect_err("no right to read").raw_os_error(), Some(libc::EBADF));
 }
 
 #[test]
@@ -411,22 +324,13 @@ fn a_pool_reports_errors_and_goes_on() {
     device.inject(FaultRule::new(OpKind::Read, Fault::Error, When::Nth(2)));
     device.inject(FaultRule::new(OpKind::Write, Fault::Full, When::From(1)));
     let devices = [Arc::clone(&device) as Arc<dyn Device>];
-    let mut queue = open_queue(IoKind::Auto, &devices, QueueOptions::default())
-        .expect("a queue")
-        .queue;
+    let mut queue = open_queue(IoKind::Auto, &devices, QueueOptions::default()).expect("a queue").queue;
     let results: Vec<_> = (0..3)
-        .map(|_| {
-            one(&mut *queue, read(0, 0, IoBuf::zeroed(PAGE_BYTES)))
-                .result
-                .map_err(|e| e.raw_os_error())
-        })
+        .map(|_| one(&mut *queue, read(0, 0, IoBuf::zeroed(PAGE_BYTES))).result.map_err(|e| e.raw_os_error()))
         .collect();
     assert_eq!(results, [Ok(PAGE_BYTES), Err(Some(libc::EIO)), Ok(PAGE_BYTES)]);
     let done = one(&mut *queue, write(0, 0, IoBuf::zeroed(PAGE_BYTES)));
-    assert_eq!(
-        done.result.expect_err("a full device").raw_os_error(),
-        Some(libc::ENOSPC)
-    );
+    assert_eq!(done.result.expect_err("a full device").raw_os_error(), Some(libc::ENOSPC));
     assert_eq!(device.counts().total(), 2);
 }
 
@@ -459,17 +363,7 @@ fn a_queue_dropped_in_flight_frees_each_source_once_and_late_enough() {
                 buf.fill(0x11);
                 let len = buf.len();
                 let source = Box::new(Counted(buf, Arc::clone(&freed)));
-                queue
-                    .submit(
-                        n,
-                        IoOp::Write {
-                            device: 0,
-                            offset: n << 16,
-                            source,
-                            len,
-                        },
-                    )
-                    .expect("room");
+                queue.submit(n, IoOp::Write { device: 0, offset: n << 16, source, len }).expect("room");
                 if n + 1 == flushed {
                     queue.flush().expect("a working queue");
                 }
@@ -496,15 +390,7 @@ fn a_source_lives_until_its_completion_is_dropped() {
         let freed = Arc::new(AtomicUsize::new(0));
         let mut queue = pair.depth(4);
         let source = Box::new(Counted(IoBuf::zeroed(PAGE_BYTES), Arc::clone(&freed)));
-        let done = one(
-            &mut *queue,
-            IoOp::Write {
-                device: 0,
-                offset: 0,
-                source,
-                len: PAGE_BYTES,
-            },
-        );
+        let done = one(&mut *queue, IoOp::Write { device: 0, offset: 0, source, len: PAGE_BYTES });
         assert_eq!(freed.load(Ordering::SeqCst), 0, "{}", pair.name);
         drop(done);
         assert_eq!(freed.load(Ordering::SeqCst), 1, "{}", pair.name);
@@ -514,34 +400,17 @@ fn a_source_lives_until_its_completion_is_dropped() {
 #[test]
 fn the_wake_up_descriptor_follows_the_completions() {
     use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
-    let limit = Timespec {
-        tv_sec: 10,
-        tv_nsec: 0,
-    };
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     for pair in pairs() {
         for wake in [Wake::Level, Wake::Edge] {
-            let mut queue = pair.open(QueueOptions {
-                depth: 8,
-                wake,
-                ..QueueOptions::default()
-            });
+            let mut queue = pair.open(QueueOptions { depth: 8, wake, ..QueueOptions::default() });
             let epoll_fd = epoll::create(epoll::CreateFlags::CLOEXEC).expect("an epoll");
-            let edge = if wake == Wake::Edge {
-                epoll::EventFlags::ET
-            } else {
-                epoll::EventFlags::empty()
-            };
+            let edge = if wake == Wake::Edge { epoll::EventFlags::ET } else { epoll::EventFlags::empty() };
             let data = epoll::EventData::new_u64(0);
             epoll::add(&epoll_fd, queue.wake_fd(), data, epoll::EventFlags::IN | edge).expect("an entry");
             let woken = |limit: &Timespec| {
-                let mut events = [epoll::Event {
-                    flags: epoll::EventFlags::empty(),
-                    data,
-                }];
+                let mut events = [epoll::Event { flags: epoll::EventFlags::empty(), data }];
                 loop {
                     match epoll::wait(&epoll_fd, &mut events, Some(limit)) {
                         Err(rustix::io::Errno::INTR) => {}
@@ -550,11 +419,7 @@ fn the_wake_up_descriptor_follows_the_completions() {
                 }
             };
             for round in 0..50 {
-                assert!(
-                    !woken(&now),
-                    "{} {wake:?}: woken for nothing in round {round}",
-                    pair.name
-                );
+                assert!(!woken(&now), "{} {wake:?}: woken for nothing in round {round}", pair.name);
                 for token in 0..3 {
                     let buf = queue.alloc(PAGE_BYTES);
                     queue.submit(token, read(0, token * PAGE, buf)).expect("room");
@@ -562,11 +427,7 @@ fn the_wake_up_descriptor_follows_the_completions() {
                 queue.flush().expect("a working queue");
                 let mut out = Vec::new();
                 while out.len() < 3 {
-                    assert!(
-                        woken(&limit),
-                        "{} {wake:?}: not woken in round {round}",
-                        pair.name
-                    );
+                    assert!(woken(&limit), "{} {wake:?}: not woken in round {round}", pair.name);
                     queue.reap(&mut out);
                 }
                 // The last completion may be reaped before its wake-up arrives; take that one in.
@@ -576,12 +437,7 @@ fn the_wake_up_descriptor_follows_the_completions() {
             }
             if wake == Wake::Level {
                 let mut fds = [PollFd::from_borrowed_fd(queue.wake_fd(), PollFlags::IN)];
-                assert_eq!(
-                    poll(&mut fds, Some(&now)).expect("a poll"),
-                    0,
-                    "{}: not cleared",
-                    pair.name
-                );
+                assert_eq!(poll(&mut fds, Some(&now)).expect("a poll"), 0, "{}: not cleared", pair.name);
             }
         }
     }
@@ -590,23 +446,13 @@ fn the_wake_up_descriptor_follows_the_completions() {
 #[test]
 fn buffers_come_from_the_slab_while_it_lasts() {
     for pair in pairs() {
-        let mut queue = pair.open(QueueOptions {
-            depth: 2,
-            slab_slots: 4,
-            ..QueueOptions::default()
-        });
+        let mut queue = pair.open(QueueOptions { depth: 2, slab_slots: 4, ..QueueOptions::default() });
         let mut held: Vec<IoBuf> = (0..6).map(|_| queue.alloc(PAGE_BYTES)).collect();
-        let from_slab = held
-            .iter()
-            .filter(|buf| format!("{buf:?}").contains("slab"))
-            .count();
+        let from_slab = held.iter().filter(|buf| format!("{buf:?}").contains("slab")).count();
         assert_eq!(from_slab, 4, "{}", pair.name);
         // Both sorts can be read into.
         for buf in [held.remove(0), held.remove(4)] {
-            assert_eq!(
-                one(&mut *queue, read(0, 0, buf)).result.expect("success"),
-                PAGE_BYTES
-            );
+            assert_eq!(one(&mut *queue, read(0, 0, buf)).result.expect("success"), PAGE_BYTES);
         }
         held.clear();
         assert!(
@@ -627,9 +473,7 @@ fn a_slot_of_another_queue_can_be_read_into() {
         let buf = owner.alloc(PAGE_BYTES);
         drop(owner);
         let done = one(&mut *user, read(0, 0, buf));
-        let IoOp::Read { buf, .. } = done.op else {
-            panic!("a read came back as a write")
-        };
+        let IoOp::Read { buf, .. } = done.op else { panic!("a read came back as a write") };
         assert!(buf.iter().all(|&b| b == 0x5a), "{}", pair.name);
     }
 }

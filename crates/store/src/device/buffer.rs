@@ -34,11 +34,7 @@ impl IoBuf {
     /// # Panics
     /// When `len` is 0 or no multiple of [`PAGE_BYTES`]. Out of memory aborts.
     pub fn zeroed(len: usize) -> Self {
-        IoBuf {
-            ptr: allocate(len),
-            len,
-            home: Home::Heap,
-        }
+        IoBuf { ptr: allocate(len), len, home: Home::Heap }
     }
 
     /// Whether this buffer is a slot of `slab`.
@@ -81,11 +77,7 @@ impl AsRef<[u8]> for IoBuf {
 
 impl fmt::Debug for IoBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let home = if matches!(self.home, Home::Heap) {
-            "heap"
-        } else {
-            "slab"
-        };
+        let home = if matches!(self.home, Home::Heap) { "heap" } else { "slab" };
         write!(f, "IoBuf({} bytes, {home})", self.len)
     }
 }
@@ -120,13 +112,7 @@ impl BufferSlab {
         let len = slots as usize * PAGE_BYTES;
         // The lowest slots are handed out first, so a lightly used slab stays in a few cache sets and pages.
         let free = Mutex::new((0..slots).rev().collect());
-        BufferSlab {
-            region: Arc::new(Region {
-                ptr: allocate(len),
-                len,
-                free,
-            }),
-        }
+        BufferSlab { region: Arc::new(Region { ptr: allocate(len), len, free }) }
     }
 
     /// A buffer of one page, or `None` when all are out.
@@ -134,11 +120,7 @@ impl BufferSlab {
         let slot = self.region.lock().pop()?;
         // SAFETY: every number on the free list is below the slot count, so the offset stays inside the block.
         let ptr = unsafe { self.region.ptr.add(slot as usize * PAGE_BYTES) };
-        Some(IoBuf {
-            ptr,
-            len: PAGE_BYTES,
-            home: Home::Slab(Arc::clone(&self.region), slot),
-        })
+        Some(IoBuf { ptr, len: PAGE_BYTES, home: Home::Slab(Arc::clone(&self.region), slot) })
     }
 
     /// A buffer of `len` bytes: a slot if one fits and is free, else from the heap.
@@ -181,10 +163,7 @@ impl Drop for Region {
 }
 
 fn layout(len: usize) -> Layout {
-    assert!(
-        len > 0 && len.is_multiple_of(PAGE_BYTES),
-        "{len} bytes are not a whole number of pages"
-    );
+    assert!(len > 0 && len.is_multiple_of(PAGE_BYTES), "{len} bytes are not a whole number of pages");
     Layout::from_size_align(len, PAGE_BYTES).expect("no buffer approaches isize::MAX bytes")
 }
 

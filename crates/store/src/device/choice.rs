@@ -63,17 +63,10 @@ impl fmt::Display for UringUnavailable {
                 write!(f, "device {index} is not a file, and io_uring reaches only files")
             }
             UringUnavailable::Failed(libc::ENOMEM) => {
-                write!(
-                    f,
-                    "io_uring got no memory; raise the limit on locked memory (ulimit -l)"
-                )
+                write!(f, "io_uring got no memory; raise the limit on locked memory (ulimit -l)")
             }
             UringUnavailable::Failed(errno) => {
-                write!(
-                    f,
-                    "io_uring cannot be set up: {}",
-                    io::Error::from_raw_os_error(*errno)
-                )
+                write!(f, "io_uring cannot be set up: {}", io::Error::from_raw_os_error(*errno))
             }
         }
     }
@@ -99,9 +92,7 @@ pub fn probe_uring() -> Result<(), UringUnavailable> {
     let ring = IoUring::new(2).map_err(|error| UringUnavailable::from_error(&error))?;
     let mut probe = Probe::new();
     let submitter = ring.submitter();
-    submitter
-        .register_probe(&mut probe)
-        .map_err(|error| UringUnavailable::from_error(&error))?;
+    submitter.register_probe(&mut probe).map_err(|error| UringUnavailable::from_error(&error))?;
     let needed = [
         (opcode::Read::CODE, "READ"),
         (opcode::Write::CODE, "WRITE"),
@@ -143,22 +134,15 @@ pub fn open_queue(
     options: QueueOptions,
 ) -> io::Result<OpenedQueue> {
     let mut made = None;
-    let tried = if kind == IoKind::Threads {
-        Ok(())
-    } else {
-        try_uring(devices, options).map(|q| made = Some(q))
-    };
+    let tried =
+        if kind == IoKind::Threads { Ok(()) } else { try_uring(devices, options).map(|q| made = Some(q)) };
     let (kind, fallback) =
         choose(kind, tried).map_err(|why| io::Error::new(io::ErrorKind::Unsupported, why))?;
     let queue: Box<dyn IoQueue> = match made {
         Some(queue) => Box::new(queue),
         None => Box::new(PoolQueue::new(devices, options)?),
     };
-    Ok(OpenedQueue {
-        queue,
-        kind,
-        fallback,
-    })
+    Ok(OpenedQueue { queue, kind, fallback })
 }
 
 fn try_uring(devices: &[Arc<dyn Device>], options: QueueOptions) -> Result<UringQueue, UringUnavailable> {
@@ -177,15 +161,9 @@ mod tests {
     fn a_blocked_ring_falls_back_and_says_why() {
         let why = UringUnavailable::from_error(&io::Error::from_raw_os_error(libc::EPERM));
         assert_eq!(why, UringUnavailable::Blocked);
-        assert_eq!(
-            choose(IoKind::Auto, Err(why.clone())),
-            Ok((IoKind::Threads, Some(why.clone())))
-        );
+        assert_eq!(choose(IoKind::Auto, Err(why.clone())), Ok((IoKind::Threads, Some(why.clone()))));
         assert_eq!(choose(IoKind::Uring, Err(why.clone())), Err(why.clone()));
-        assert_eq!(
-            choose(IoKind::Threads, Err(why.clone())),
-            Ok((IoKind::Threads, None))
-        );
+        assert_eq!(choose(IoKind::Threads, Err(why.clone())), Ok((IoKind::Threads, None)));
         assert!(why.to_string().contains("seccomp"));
     }
 

@@ -132,10 +132,7 @@ impl fmt::Display for OpenError {
         match self {
             MissingParent { path, parent } => {
                 let (path, parent) = (path.display(), parent.display());
-                write!(
-                    f,
-                    "cannot create {path}: the directory {parent} does not exist; create it first"
-                )
+                write!(f, "cannot create {path}: the directory {parent} does not exist; create it first")
             }
             Permission { path } => {
                 let path = path.display();
@@ -147,47 +144,23 @@ impl fmt::Display for OpenError {
             }
             ReadOnly { path } => write!(f, "{} is read-only; Larder needs to write to it", path.display()),
             Directory { path } => {
-                write!(
-                    f,
-                    "{0} is a directory; name a file in it, such as {0}/larder.ssd",
-                    path.display()
-                )
+                write!(f, "{0} is a directory; name a file in it, such as {0}/larder.ssd", path.display())
             }
             NotStorage { path, kind } => {
-                write!(
-                    f,
-                    "{} is a {kind}; name a regular file or a block device",
-                    path.display()
-                )
+                write!(f, "{} is a {kind}; name a regular file or a block device", path.display())
             }
             SizeMissing { path } => {
                 let path = path.display();
-                write!(
-                    f,
-                    "{path} is new or empty: say how large it should be, as in {path}:100g"
-                )
+                write!(f, "{path} is new or empty: say how large it should be, as in {path}:100g")
             }
-            TooSmall {
-                path,
-                bytes,
-                bytes_min,
-                share_count,
-            } => {
+            TooSmall { path, bytes, bytes_min, share_count } => {
                 write!(f, "{}: {} ", path.display(), Bytes(*bytes))?;
                 if *share_count > 1 {
                     write!(f, "for each of {share_count} shares ")?;
                 }
-                write!(
-                    f,
-                    "is too small; the least is {} (four segments and a header)",
-                    Bytes(*bytes_min)
-                )
+                write!(f, "is too small; the least is {} (four segments and a header)", Bytes(*bytes_min))
             }
-            BeyondDevice {
-                path,
-                wanted_bytes,
-                device_bytes,
-            } => {
+            BeyondDevice { path, wanted_bytes, device_bytes } => {
                 let (wanted, has) = (Bytes(*wanted_bytes), Bytes(*device_bytes));
                 write!(
                     f,
@@ -209,10 +182,7 @@ impl fmt::Display for OpenError {
                     path.display()
                 )
             }
-            InUse {
-                path,
-                share: Some((index, count)),
-            } => {
+            InUse { path, share: Some((index, count)) } => {
                 let path = path.display();
                 write!(
                     f,
@@ -227,11 +197,7 @@ impl fmt::Display for OpenError {
                            free it, or name another disk"
                 )
             }
-            DiskFull {
-                path,
-                wanted_bytes,
-                free_bytes,
-            } => {
+            DiskFull { path, wanted_bytes, free_bytes } => {
                 let (wanted, free) = (Bytes(*wanted_bytes), Bytes(*free_bytes));
                 write!(
                     f,
@@ -254,11 +220,7 @@ impl fmt::Display for OpenError {
                     "{path} has {source}; nothing was touched. Give --ssd-format to empty it and start afresh"
                 )
             }
-            OtherShare {
-                path,
-                found: (fi, fc),
-                asked: (ai, ac),
-            } => {
+            OtherShare { path, found: (fi, fc), asked: (ai, ac) } => {
                 let path = path.display();
                 write!(
                     f,

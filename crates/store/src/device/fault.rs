@@ -31,16 +31,9 @@ struct State {
 impl<D: Device> FaultDevice<D> {
     /// A well-behaved device until rules are added.
     pub fn new(inner: D, seed: u64) -> Self {
-        let state = State {
-            plan: FaultPlan::new(seed),
-            history: HashMap::new(),
-            history_order: VecDeque::new(),
-        };
-        FaultDevice {
-            inner,
-            state: Mutex::new(state),
-            slow_hook: None,
-        }
+        let state =
+            State { plan: FaultPlan::new(seed), history: HashMap::new(), history_order: VecDeque::new() };
+        FaultDevice { inner, state: Mutex::new(state), slow_hook: None }
     }
 
     /// What is told of each slow operation's ticks, before it is done.
@@ -132,10 +125,7 @@ impl<D: Device> FaultDevice<D> {
 
     fn has_elsewhere(&self, offset: u64, len: usize) -> bool {
         let beside = PAGE_BYTES as u64 + offset % PAGE_BYTES as u64;
-        len > 0
-            && (len as u64)
-                .checked_add(beside)
-                .is_some_and(|bytes| bytes <= self.inner.len())
+        len > 0 && (len as u64).checked_add(beside).is_some_and(|bytes| bytes <= self.inner.len())
     }
 
     fn write_damaged(&self, buf: &[u8], offset: u64, random: u64) -> io::Result<usize> {
@@ -221,8 +211,7 @@ impl<D: Device> Device for FaultDevice<D> {
             Fault::Interrupted => Err(errno(libc::EINTR)),
             Fault::Short => self.inner.write_at(&buf[..part(len, unit, random)], offset),
             Fault::Torn => {
-                self.inner
-                    .write_at(&buf[..part(len, SECTOR_BYTES.max(unit), random)], offset)?;
+                self.inner.write_at(&buf[..part(len, SECTOR_BYTES.max(unit), random)], offset)?;
                 Ok(len)
             }
             Fault::Lost => Ok(len),
@@ -235,10 +224,7 @@ impl<D: Device> Device for FaultDevice<D> {
     fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
         let range = offset..offset.saturating_add(len);
         let can = |fault| {
-            matches!(
-                fault,
-                Fault::Error | Fault::Full | Fault::Interrupted | Fault::Lost | Fault::Slow(_)
-            )
+            matches!(fault, Fault::Error | Fault::Full | Fault::Interrupted | Fault::Lost | Fault::Slow(_))
         };
         match self.draw(OpKind::Discard, range, can) {
             Some((Fault::Error, _)) => Err(errno(libc::EIO)),

@@ -66,12 +66,7 @@ pub struct FaultRule {
 impl FaultRule {
     /// A rule for the whole device.
     pub fn new(kind: OpKind, fault: Fault, when: When) -> Self {
-        FaultRule {
-            kind,
-            fault,
-            when,
-            within: None,
-        }
+        FaultRule { kind, fault, when, within: None }
     }
 }
 
@@ -105,11 +100,7 @@ pub(super) struct FaultPlan {
 
 impl FaultPlan {
     pub(super) fn new(seed: u64) -> Self {
-        FaultPlan {
-            random: seed,
-            rules: Vec::new(),
-            counts: FaultCounts::default(),
-        }
+        FaultPlan { random: seed, rules: Vec::new(), counts: FaultCounts::default() }
     }
 
     pub(super) fn add(&mut self, rule: FaultRule) {
@@ -151,10 +142,7 @@ impl FaultPlan {
         let (luck, shape) = (self.next_random(), self.next_random());
         let mut drawn = None;
         for (number, (rule, seen)) in self.rules.iter_mut().enumerate() {
-            let touches = rule
-                .within
-                .as_ref()
-                .is_none_or(|w| w.start < range.end && range.start < w.end);
+            let touches = rule.within.as_ref().is_none_or(|w| w.start < range.end && range.start < w.end);
             if rule.kind != kind || !touches {
                 continue;
             }

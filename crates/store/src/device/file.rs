@@ -113,10 +113,7 @@ impl FileDevice {
     /// # Errors
     /// When the superblock cannot be written; the store must not use the device then.
     pub fn renew(&mut self) -> io::Result<StoreId> {
-        let superblock = Superblock {
-            store_id: opening::new_store_id()?,
-            ..self.superblock
-        };
+        let superblock = Superblock { store_id: opening::new_store_id()?, ..self.superblock };
         let mut page = IoBuf::zeroed(super::PAGE_BYTES);
         page.copy_from_slice(&superblock.encode());
         self.file.write_all_at(&page, self.start)?;
@@ -136,11 +133,7 @@ impl Drop for FileDevice {
 impl Device for FileDevice {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let len = readable(self.len, offset, buf.len());
-        if len == 0 {
-            Ok(0)
-        } else {
-            self.file.read_at(&mut buf[..len], self.base() + offset)
-        }
+        if len == 0 { Ok(0) } else { self.file.read_at(&mut buf[..len], self.base() + offset) }
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {

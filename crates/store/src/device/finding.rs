@@ -34,11 +34,7 @@ pub(super) fn find(options: &FileOptions) -> Result<Option<Found>, OpenError> {
             }
             match open(false) {
                 Ok(file) => {
-                    return Ok(Some(Found {
-                        file,
-                        created: false,
-                        block,
-                    }));
+                    return Ok(Some(Found { file, created: false, block }));
                 }
                 Err(error) => error,
             }
@@ -52,21 +48,14 @@ pub(super) fn find(options: &FileOptions) -> Result<Option<Found>, OpenError> {
             }
             match open(true) {
                 Ok(file) => {
-                    return Ok(Some(Found {
-                        file,
-                        created: true,
-                        block: false,
-                    }));
+                    return Ok(Some(Found { file, created: true, block: false }));
                 }
                 Err(error) => error,
             }
         }
         Err(error) => error,
     };
-    let parent = path
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match error.kind() {
         io::ErrorKind::AlreadyExists => Ok(None),
         io::ErrorKind::NotFound if parent.is_dir() => Ok(None),
@@ -82,28 +71,18 @@ fn unfit(path: &Path, kind: std::fs::FileType) -> Option<OpenError> {
         () if kind.is_socket() => "socket",
         () => return None,
     };
-    Some(OpenError::NotStorage {
-        path: path.into(),
-        kind: name,
-    })
+    Some(OpenError::NotStorage { path: path.into(), kind: name })
 }
 
 /// What a failure to open or create means for the operator.
 fn refusal(path: &Path, parent: &Path, error: io::Error) -> OpenError {
     let path = path.to_path_buf();
     match error.raw_os_error() {
-        Some(libc::ENOENT) => OpenError::MissingParent {
-            path,
-            parent: parent.into(),
-        },
+        Some(libc::ENOENT) => OpenError::MissingParent { path, parent: parent.into() },
         Some(libc::EACCES | libc::EPERM) => OpenError::Permission { path },
         Some(libc::EROFS) => OpenError::ReadOnly { path },
         Some(libc::EISDIR) => OpenError::Directory { path },
-        _ => OpenError::Io {
-            path,
-            doing: "opening",
-            source: error,
-        },
+        _ => OpenError::Io { path, doing: "opening", source: error },
     }
 }
 
@@ -125,11 +104,7 @@ mod tests {
             let error = io::Error::from_raw_os_error(errno);
             refusal(Path::new("/x/larder.ssd"), Path::new("/x"), error).to_string()
         };
-        assert!(
-            of(libc::ENOENT).contains("/x does not exist; create it"),
-            "{}",
-            of(libc::ENOENT)
-        );
+        assert!(of(libc::ENOENT).contains("/x does not exist; create it"), "{}", of(libc::ENOENT));
         assert!(of(libc::EACCES).starts_with("permission denied: /x/larder.ssd"));
         assert!(of(libc::EROFS).contains("read-only"));
         assert!(of(libc::EISDIR).contains("is a directory"));

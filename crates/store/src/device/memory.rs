@@ -34,18 +34,9 @@ impl MemoryDevice {
             len > 0 && len.is_multiple_of(PAGE_BYTES as u64),
             "{len} bytes are not a whole number of pages"
         );
-        assert!(
-            alignment.is_power_of_two() && alignment <= PAGE_BYTES,
-            "no such alignment: {alignment}"
-        );
-        let chunks = (0..len.div_ceil(CHUNK_BYTES as u64))
-            .map(|_| RwLock::default())
-            .collect();
-        MemoryDevice {
-            chunks,
-            len,
-            alignment,
-        }
+        assert!(alignment.is_power_of_two() && alignment <= PAGE_BYTES, "no such alignment: {alignment}");
+        let chunks = (0..len.div_ceil(CHUNK_BYTES as u64)).map(|_| RwLock::default()).collect();
+        MemoryDevice { chunks, len, alignment }
     }
 
     fn check_alignment(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
@@ -58,10 +49,7 @@ impl MemoryDevice {
         }
         Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            format!(
-                "{} bytes at offset {offset}: not aligned to {alignment}",
-                buf.len()
-            ),
+            format!("{} bytes at offset {offset}: not aligned to {alignment}", buf.len()),
         ))
     }
 }

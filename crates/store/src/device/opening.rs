@@ -45,11 +45,7 @@ fn setup_lock() -> Range<u64> {
 pub(super) fn new_store_id() -> io::Result<StoreId> {
     let mut id = StoreId::default();
     let filled = rustix::rand::getrandom(&mut id[..], rustix::rand::GetRandomFlags::empty())?;
-    if filled == id.len() {
-        Ok(id)
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
+    if filled == id.len() { Ok(id) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 pub(super) fn open(options: &FileOptions) -> Result<FileDevice, OpenError> {
@@ -73,10 +69,7 @@ pub(super) fn open(options: &FileOptions) -> Result<FileDevice, OpenError> {
 impl Found {
     fn finish(mut self, options: &FileOptions) -> Result<FileDevice, OpenError> {
         let path = &options.path;
-        let held_bytes = self
-            .file
-            .seek(SeekFrom::End(0))
-            .map_err(at(path, "finding its size"))?;
+        let held_bytes = self.file.seek(SeekFrom::End(0)).map_err(at(path, "finding its size"))?;
         let (created, new) = (self.created, self.created && held_bytes == 0);
         let origin = if created { Origin::Created } else { Origin::Empty };
         let result = self.prepare(options, held_bytes, origin);
@@ -109,23 +102,11 @@ impl Found {
         };
         let reshaped = found.is_some_and(|found| found != wanted);
         if !self.block {
-            allocate(
-                &self.file,
-                path,
-                options.size_bytes.unwrap_or(held_bytes),
-                held_bytes,
-            )?;
+            allocate(&self.file, path, options.size_bytes.unwrap_or(held_bytes), held_bytes)?;
         }
         let (origin, superblock) = if reshaped {
             let store_id = new_store_id().map_err(at(path, "getting random bytes"))?;
-            (
-                Origin::Reshaped,
-                Superblock {
-                    store_id,
-                    created_unix_s: unix_now_s(),
-                    ..wanted
-                },
-            )
+            (Origin::Reshaped, Superblock { store_id, created_unix_s: unix_now_s(), ..wanted })
         } else {
             (origin, wanted)
         };
@@ -166,20 +147,11 @@ impl Found {
             None => held_bytes,
         };
         let (index, count) = options.share.unwrap_or((1, 1));
-        let step = if count == 1 {
-            PAGE_BYTES as u64
-        } else {
-            SLICE_BYTES
-        };
+        let step = if count == 1 { PAGE_BYTES as u64 } else { SLICE_BYTES };
         let bytes = total / u64::from(count) / step * step;
         let bytes_min = HEADER_BYTES + SEGMENTS_MIN * options.segment_bytes;
         if bytes < bytes_min {
-            return Err(OpenError::TooSmall {
-                path: path.clone(),
-                bytes,
-                bytes_min,
-                share_count: count,
-            });
+            return Err(OpenError::TooSmall { path: path.clone(), bytes, bytes_min, share_count: count });
         }
         Ok(Slices { index, count, bytes })
     }
@@ -187,21 +159,14 @@ impl Found {
 
 fn lock_range(file: &File, options: &FileOptions, range: &Range<u64>) -> Result<(), OpenError> {
     let path = &options.path;
-    let bytes = if options.share.is_some() {
-        range.clone()
-    } else {
-        whole_lock()
-    };
+    let bytes = if options.share.is_some() { range.clone() } else { whole_lock() };
     for _ in 0..LINGER_STEPS {
         if sys::lock(file.as_fd(), bytes.clone(), Patience::None).map_err(at(path, "locking"))? {
             return Ok(());
         }
         sleep(LINGER_STEP);
     }
-    Err(OpenError::InUse {
-        path: path.clone(),
-        share: options.share,
-    })
+    Err(OpenError::InUse { path: path.clone(), share: options.share })
 }
 
 /// Asks the kernel for the disk as a whole, which it refuses while the disk is mounted. Shares cannot each have
@@ -229,29 +194,21 @@ fn judge(
         Content::Empty => Ok((empty, None)),
         _ if options.format => Ok((Origin::Formatted, None)),
         Content::Unusable(source) => Err(OpenError::Superblock { path, source }),
-        Content::OtherShare(index, count) => Err(OpenError::OtherShare {
-            path,
-            found: (index, count),
-            asked,
-        }),
+        Content::OtherShare(index, count) => {
+            Err(OpenError::OtherShare { path, found: (index, count), asked })
+        }
         Content::Foreign(what) => Err(OpenError::NotOurs { path, what }),
     }
 }
 
 fn unix_now_s() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Wraps a system error met while `doing` something.
 pub(super) fn at(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> OpenError {
     let path = path.to_path_buf();
-    move |source| OpenError::Io {
-        path: path.clone(),
-        doing,
-        source,
-    }
+    move |source| OpenError::Io { path: path.clone(), doing, source }
 }
 
 impl Source for File {
@@ -280,9 +237,6 @@ mod tests {
 
     #[test]
     fn identities_differ() {
-        assert_ne!(
-            new_store_id().expect("random bytes"),
-            new_store_id().expect("random bytes")
-        );
+        assert_ne!(new_store_id().expect("random bytes"), new_store_id().expect("random bytes"));
     }
 }

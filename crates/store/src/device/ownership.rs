@@ -89,13 +89,11 @@ pub(super) fn examine(source: &impl Source, slices: Slices, whole_bytes: u64) ->
     }
     for index in (1..=slices.count).filter(|&index| index != slices.index) {
         if let Ok(found) = superblock(source, slices.start_of(index))? {
-            return Ok(
-                if (found.share_index, found.share_count) == (index, slices.count) {
-                    Content::Empty
-                } else {
-                    Content::OtherShare(found.share_index, found.share_count)
-                },
-            );
+            return Ok(if (found.share_index, found.share_count) == (index, slices.count) {
+                Content::Empty
+            } else {
+                Content::OtherShare(found.share_index, found.share_count)
+            });
         }
     }
     Ok(match superblock(source, 0)? {
@@ -158,18 +156,10 @@ mod tests {
         examine(disk, slices, disk.len() as u64).expect("memory can be read")
     }
 
-    const WHOLE: Slices = Slices {
-        index: 1,
-        count: 1,
-        bytes: 8 * MIB,
-    };
+    const WHOLE: Slices = Slices { index: 1, count: 1, bytes: 8 * MIB };
 
     fn quarter(index: u32) -> Slices {
-        Slices {
-            index,
-            count: 4,
-            bytes: 2 * MIB,
-        }
+        Slices { index, count: 4, bytes: 2 * MIB }
     }
 
     #[test]
@@ -182,14 +172,8 @@ mod tests {
                 matches!(look(&disk, quarter(2)), Content::Foreign(_)),
                 "byte {at}, from another quarter"
             );
-            let part = Slices {
-                bytes: 4 * MIB,
-                ..WHOLE
-            };
-            assert!(
-                matches!(look(&disk, part), Content::Foreign(_)),
-                "byte {at}, using half"
-            );
+            let part = Slices { bytes: 4 * MIB, ..WHOLE };
+            assert!(matches!(look(&disk, part), Content::Foreign(_)), "byte {at}, using half");
         }
         assert_eq!(look(&vec![0; 8 * MIB as usize], WHOLE), Content::Empty);
         assert_eq!(look(&Vec::new(), WHOLE), Content::Empty);
@@ -209,11 +193,7 @@ mod tests {
         let mut disk = vec![0; 8 * MIB as usize];
         marked(&mut disk, quarter(1));
         assert_eq!(look(&disk, WHOLE), Content::OtherShare(1, 4));
-        let half = |index| Slices {
-            index,
-            count: 2,
-            bytes: 4 * MIB,
-        };
+        let half = |index| Slices { index, count: 2, bytes: 4 * MIB };
         assert_eq!(look(&disk, half(1)), Content::OtherShare(1, 4));
         assert_eq!(look(&disk, half(2)), Content::OtherShare(1, 4));
     }
@@ -223,9 +203,6 @@ mod tests {
         let mut disk = vec![0; 8 * MIB as usize];
         marked(&mut disk, WHOLE);
         disk[100] ^= 1;
-        assert!(matches!(
-            look(&disk, WHOLE),
-            Content::Unusable(SuperblockError::Checksum { .. })
-        ));
+        assert!(matches!(look(&disk, WHOLE), Content::Unusable(SuperblockError::Checksum { .. })));
     }
 }

@@ -21,11 +21,7 @@ pub(super) fn allocate(file: &File, path: &Path, total: u64, held_bytes: u64) ->
     }
     let room = rustix::fs::fstatvfs(file).map_err(|error| at(path, "finding the free room")(error.into()))?;
     let free_bytes = room.f_bavail * room.f_frsize;
-    let full = || OpenError::DiskFull {
-        path: path.into(),
-        wanted_bytes: missing,
-        free_bytes,
-    };
+    let full = || OpenError::DiskFull { path: path.into(), wanted_bytes: missing, free_bytes };
     // Asked first, so as not to take all room from others for a moment. A file system without a limit says 0 of 0.
     if room.f_blocks > 0 && free_bytes < missing {
         return Err(full());

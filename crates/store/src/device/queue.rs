@@ -110,11 +110,7 @@ impl fmt::Debug for IoOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = if self.is_write() { "Write" } else { "Read" };
         let (device, offset) = self.place();
-        write!(
-            f,
-            "{name}(device {device}, offset {offset}, {} bytes)",
-            self.byte_len()
-        )
+        write!(f, "{name}(device {device}, offset {offset}, {} bytes)", self.byte_len())
     }
 }
 
@@ -193,10 +189,7 @@ pub trait IoQueue {
                 tv_nsec: i64::from(timeout_ms % 1000) * 1_000_000,
             };
             let limit = (timeout_ms >= 0).then_some(&timeout);
-            match poll(
-                &mut [PollFd::from_borrowed_fd(self.wake_fd(), PollFlags::IN)],
-                limit,
-            ) {
+            match poll(&mut [PollFd::from_borrowed_fd(self.wake_fd(), PollFlags::IN)], limit) {
                 Ok(0) => break,
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -233,12 +226,7 @@ pub struct QueueOptions {
 
 impl Default for QueueOptions {
     fn default() -> Self {
-        QueueOptions {
-            depth: 256,
-            slab_slots: 0,
-            threads: 0,
-            wake: Wake::Level,
-        }
+        QueueOptions { depth: 256, slab_slots: 0, threads: 0, wake: Wake::Level }
     }
 }
 
@@ -251,16 +239,8 @@ impl QueueOptions {
         let depth = self.depth.clamp(1, Self::DEPTH_MAX);
         QueueOptions {
             depth,
-            slab_slots: if self.slab_slots == 0 {
-                depth * 2
-            } else {
-                self.slab_slots
-            },
-            threads: if self.threads == 0 {
-                depth.min(16)
-            } else {
-                self.threads.min(256)
-            },
+            slab_slots: if self.slab_slots == 0 { depth * 2 } else { self.slab_slots },
+            threads: if self.threads == 0 { depth.min(16) } else { self.threads.min(256) },
             wake: self.wake,
         }
     }

@@ -90,10 +90,7 @@ impl fmt::Display for SuperblockError {
                 )
             }
             SuperblockError::Checksum { expected, found } => {
-                write!(
-                    f,
-                    "a damaged Larder superblock (checksum {found:08x}, expected {expected:08x})"
-                )
+                write!(f, "a damaged Larder superblock (checksum {found:08x}, expected {expected:08x})")
             }
         }
     }
@@ -206,15 +203,9 @@ mod tests {
 
     #[test]
     fn what_it_is_not_is_told_apart() {
-        assert_eq!(
-            Superblock::decode(&[0; PAGE_BYTES]),
-            Err(SuperblockError::Foreign)
-        );
+        assert_eq!(Superblock::decode(&[0; PAGE_BYTES]), Err(SuperblockError::Foreign));
         let mut page = SAMPLE.encode();
         page[AT_VERSION] = 9;
-        assert_eq!(
-            Superblock::decode(&page),
-            Err(SuperblockError::Version { found: 9 })
-        );
+        assert_eq!(Superblock::decode(&page), Err(SuperblockError::Version { found: 9 }));
     }
 }

@@ -19,11 +19,7 @@ pub(super) enum Patience {
 /// Locks a byte range exclusively on behalf of the open file description, until it is closed or the range is
 /// unlocked. Returns false when someone else holds a byte of it.
 pub(super) fn lock(fd: BorrowedFd<'_>, bytes: Range<u64>, patience: Patience) -> io::Result<bool> {
-    let command = if patience == Patience::Endless {
-        libc::F_OFD_SETLKW
-    } else {
-        libc::F_OFD_SETLK
-    };
+    let command = if patience == Patience::Endless { libc::F_OFD_SETLKW } else { libc::F_OFD_SETLK };
     match set_lock(fd, bytes, libc::F_WRLCK, command) {
         Ok(()) => Ok(true),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
@@ -62,9 +58,5 @@ pub(super) fn discard_blocks(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::R
     let range = [offset, len];
     // SAFETY: the descriptor is open while borrowed; the command reads two u64, which outlive the call.
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), BLKDISCARD, range.as_ptr()) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -40,14 +40,7 @@ impl Transfer {
     /// A transfer of `len` bytes of which only the first `possible` exist on the device.
     pub(super) fn new(possible: usize, alignment: usize, write: bool) -> Self {
         debug_assert!(alignment.is_power_of_two() && alignment <= PAGE_BYTES);
-        Transfer {
-            len: possible,
-            at: 0,
-            reached: 0,
-            alignment,
-            stalls: 0,
-            write,
-        }
+        Transfer { len: possible, at: 0, reached: 0, alignment, stalls: 0, write }
     }
 
     /// The next attempt: where in the buffer it starts, and how many bytes it moves.
@@ -75,10 +68,7 @@ impl Transfer {
         // Stopping at the same byte twice is the end of the file, not a hiccup.
         if reached <= self.reached {
             return Step::Over(if self.write {
-                Err(io::Error::new(
-                    io::ErrorKind::WriteZero,
-                    "the device takes no more bytes",
-                ))
+                Err(io::Error::new(io::ErrorKind::WriteZero, "the device takes no more bytes"))
             } else {
                 Ok(self.reached)
             });
@@ -91,10 +81,7 @@ impl Transfer {
 }
 
 fn is_interruption(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
-    )
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }
 
 #[cfg(test)]
@@ -117,10 +104,7 @@ mod tests {
     #[test]
     fn short_attempts_add_up() {
         let read = Transfer::new(4096, 512, false);
-        assert_eq!(
-            run(read, vec![Ok(512), interrupted(), Ok(1024), Ok(2560)]).expect("a total"),
-            4096
-        );
+        assert_eq!(run(read, vec![Ok(512), interrupted(), Ok(1024), Ok(2560)]).expect("a total"), 4096);
     }
 
     #[test]
@@ -133,18 +117,9 @@ mod tests {
 
     #[test]
     fn a_read_ends_where_the_file_ends() {
-        assert_eq!(
-            run(Transfer::new(4096, 512, false), vec![Ok(1024), Ok(0)]).expect("a total"),
-            1024
-        );
-        assert_eq!(
-            run(Transfer::new(4096, 512, false), vec![Ok(700), Ok(188)]).expect("a total"),
-            700
-        );
-        assert_eq!(
-            run(Transfer::new(4096, 512, false), vec![Ok(0)]).expect("a total"),
-            0
-        );
+        assert_eq!(run(Transfer::new(4096, 512, false), vec![Ok(1024), Ok(0)]).expect("a total"), 1024);
+        assert_eq!(run(Transfer::new(4096, 512, false), vec![Ok(700), Ok(188)]).expect("a total"), 700);
+        assert_eq!(run(Transfer::new(4096, 512, false), vec![Ok(0)]).expect("a total"), 0);
     }
 
     #[test]

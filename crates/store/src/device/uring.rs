@@ -69,10 +69,7 @@ impl UringQueue {
         submitter.register_files(&fds)?;
         submitter.register_eventfd(wake.as_fd().as_raw_fd())?;
         let (base, len) = slab.block();
-        let block = [libc::iovec {
-            iov_base: base.cast(),
-            iov_len: len,
-        }];
+        let block = [libc::iovec { iov_base: base.cast(), iov_len: len }];
         // SAFETY: the block stays allocated for as long as `self.slab`, which is dropped after `self.ring`; it is
         // written by the kernel only under read operations, whose buffers `self.slots` owns.
         let slab_registered = unsafe { submitter.register_buffers(&block) }.is_ok();
@@ -102,9 +99,7 @@ impl UringQueue {
         let (_, mut submission, completion) = self.ring.split();
         for entry in completion {
             let index = entry.user_data() as usize;
-            let slot = self.slots[index]
-                .as_mut()
-                .expect("a completion names the slot of its submission");
+            let slot = self.slots[index].as_mut().expect("a completion names the slot of its submission");
             self.outstanding -= 1;
             match slot.transfer.advance(outcome(entry.result())) {
                 Step::Again => {
@@ -118,11 +113,7 @@ impl UringQueue {
                 Step::Over(result) => {
                     let slot = self.slots[index].take().expect("it was there above");
                     self.free.push(index as u32);
-                    out.push(Completion {
-                        token: slot.token,
-                        op: slot.op,
-                        result,
-                    });
+                    out.push(Completion { token: slot.token, op: slot.op, result });
                 }
             }
         }
@@ -163,13 +154,7 @@ impl IoQueue for UringQueue {
         let transfer = Transfer::new(0, 1, false);
         let memory = std::ptr::null_mut();
         // The memory is asked for only now that the operation rests where it stays until it is over.
-        let slot = self.slots[index as usize].insert(Slot {
-            token,
-            op,
-            memory,
-            transfer,
-            registered,
-        });
+        let slot = self.slots[index as usize].insert(Slot { token, op, memory, transfer, registered });
         let (memory, available) = slot.op.memory();
         let device = self.devices.get(slot.op.place().0).map(|device| &**device);
         let checked = slot.op.check(device, (memory, available));
@@ -187,11 +172,7 @@ impl IoQueue for UringQueue {
             (checked, _) => {
                 let slot = self.slots[index as usize].take().expect("inserted above");
                 self.free.push(index);
-                self.ready.push(Completion {
-                    token: slot.token,
-                    op: slot.op,
-                    result: checked,
-                });
+                self.ready.push(Completion { token: slot.token, op: slot.op, result: checked });
                 self.wake.raise();
             }
         }
@@ -262,16 +243,10 @@ impl Drop for UringQueue {
 }
 
 fn descriptors(devices: &[Arc<dyn Device>]) -> io::Result<Vec<RawFd>> {
-    let fds = devices
-        .iter()
-        .enumerate()
-        .map(|(index, device)| match device.raw_fd() {
-            Some(fd) => Ok(fd.as_raw_fd()),
-            None => Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                format!("device {index} has no descriptor"),
-            )),
-        });
+    let fds = devices.iter().enumerate().map(|(index, device)| match device.raw_fd() {
+        Some(fd) => Ok(fd.as_raw_fd()),
+        None => Err(io::Error::new(io::ErrorKind::Unsupported, format!("device {index} has no descriptor"))),
+    });
     fds.collect()
 }
 
@@ -299,9 +274,9 @@ fn submission_entry(devices: &[Arc<dyn Device>], slot: &Slot, index: usize) -> s
     let memory = slot.memory.wrapping_add(at);
     let entry = match &slot.op {
         IoOp::Write { .. } => opcode::Write::new(file, memory, len).offset(offset).build(),
-        IoOp::Read { .. } if slot.registered => opcode::ReadFixed::new(file, memory, len, SLAB_INDEX)
-            .offset(offset)
-            .build(),
+        IoOp::Read { .. } if slot.registered => {
+            opcode::ReadFixed::new(file, memory, len, SLAB_INDEX).offset(offset).build()
+        }
         IoOp::Read { .. } => opcode::Read::new(file, memory, len).offset(offset).build(),
     };
     entry.user_data(index as u64)

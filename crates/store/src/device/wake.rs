@@ -12,10 +12,7 @@ pub(super) struct WakeFd(OwnedFd);
 
 impl WakeFd {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(WakeFd(eventfd(
-            0,
-            EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK,
-        )?))
+        Ok(WakeFd(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
     /// Makes the descriptor readable.

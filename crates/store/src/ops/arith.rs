@@ -55,16 +55,11 @@ fn number(value: &[u8]) -> Option<u64> {
     }
     let digits = value.trim_ascii_start();
     let digits = digits.strip_prefix(b"+").unwrap_or(digits);
-    let end = digits
-        .iter()
-        .position(|b| !b.is_ascii_digit())
-        .unwrap_or(digits.len());
+    let end = digits.iter().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());
     if end == 0 || digits.get(end).is_some_and(|b| !b.is_ascii_whitespace()) {
         return None;
     }
-    digits[..end]
-        .iter()
-        .try_fold(0_u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))
+    digits[..end].iter().try_fold(0_u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))
 }
 
 impl Store {
@@ -88,6 +83,7 @@ impl Store {
                         accessed: call.now.0,
                         epoch: tiers.epoch(),
                         key_len: call.key.len() as u8,
+                        tag: call.hash.tag(),
                         item_flags: if arith.key_is_binary { KEY_BINARY } else { 0 },
                     };
                     return match write(shard, tiers, call, old, &header, &[text.as_bytes()], reservation) {
@@ -119,20 +115,8 @@ impl Store {
             let expiry = arith.touch.unwrap_or(Expiry::from_raw(header.expires));
             header.expires = expiry.to_raw();
             header.accessed = call.now.0;
-            match write(
-                shard,
-                tiers,
-                call,
-                seen.old(),
-                &header,
-                &[text.as_bytes()],
-                reservation,
-            ) {
-                Attempt::Done(()) => Attempt::Done(ArithResult::Value {
-                    value,
-                    cas: header.cas,
-                    expiry,
-                }),
+            match write(shard, tiers, call, seen.old(), &header, &[text.as_bytes()], reservation) {
+                Attempt::Done(()) => Attempt::Done(ArithResult::Value { value, cas: header.cas, expiry }),
                 other => other.retry(),
             }
         })
@@ -145,26 +129,12 @@ mod tests {
 
     #[test]
     fn reads_numbers_as_memcached_does() {
-        for (text, value) in [
-            ("5", 5),
-            ("5  ", 5),
-            ("  5", 5),
-            ("007", 7),
-            ("18446744073709551615", u64::MAX),
-        ] {
+        for (text, value) in
+            [("5", 5), ("5  ", 5), ("  5", 5), ("007", 7), ("18446744073709551615", u64::MAX)]
+        {
             assert_eq!(number(text.as_bytes()), Some(value), "{text:?}");
         }
-        for text in [
-            "",
-            " ",
-            "x",
-            "5x",
-            "-1",
-            "18446744073709551616",
-            "123456789012345678901",
-            "+",
-            "0x1",
-        ] {
+        for text in ["", " ", "x", "5x", "-1", "18446744073709551616", "123456789012345678901", "+", "0x1"] {
             assert_eq!(number(text.as_bytes()), None, "{text:?}");
         }
     }

@@ -1,6 +1,6 @@
 //! Reading an item, and what reading may change: expiry, hotness, who recaches a stale item.
 
-use super::lookup::{Look, Seen, in_page};
+use super::lookup::{Look, Seen};
 use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, State};
@@ -20,6 +20,8 @@ pub struct Fetch {
     pub vivify: Option<Expiry>,
     /// Let one caller win the right to recache when fewer than this many seconds are left.
     pub recache_seconds: Option<i32>,
+    /// Whether this reader can win the right to recache a stale or soon expiring item (`mg` can, `get` cannot).
+    pub may_win: bool,
     /// The cas unique of a vivified item.
     pub new_cas: Option<u64>,
     /// Do not count this as an access.
@@ -108,15 +110,17 @@ impl Store {
         let tiers = &self.tiers;
         let step = self.attempt(call, |shard, reservation| {
             if let Some(loaded) = call.loaded.as_ref().filter(|_| fetch.is_plain()) {
-                let current = shard
-                    .index
-                    .find(call.hash)
-                    .is_some_and(|(_, e)| e.same_place(loaded.plan.entry));
+                let current =
+                    shard.index.find(call.hash).is_some_and(|(_, e)| e.same_place(loaded.plan.entry));
                 if !current {
-                    let record = in_page(loaded, call, 0).ok().flatten();
+                    let record = shard.find_loaded(tiers, loaded, call, loaded.plan.epoch).ok().flatten();
                     let found = record.map(|record| {
                         let fetched = record.header.item_flags & FETCHED != 0 || loaded.plan.entry.hot() > 0;
-                        Found::new(&record.header, Value::Slice(record.value), fetched, Tier::Ssd)
+                        let mut found =
+                            Found::new(&record.header, Value::Slice(record.value), fetched, Tier::Ssd);
+                        // Whoever changed the item meanwhile has it in hand.
+                        found.win_sent |= found.stale;
+                        found
                     });
                     return Attempt::Done(answer(found.as_ref()));
                 }
@@ -135,6 +139,7 @@ impl Store {
                         accessed: call.now.0,
                         epoch: tiers.epoch(),
                         key_len: call.key.len() as u8,
+                        tag: call.hash.tag(),
                         item_flags: WIN_SENT | if fetch.key_is_binary { KEY_BINARY } else { 0 },
                         ..Header::default()
                     };
@@ -183,11 +188,9 @@ impl Shard {
         let flag = |bit| header.item_flags & bit != 0;
         let expiry = Expiry::from_raw(header.expires);
         let wants_recache = fetch.recache_seconds.is_some_and(|limit| {
-            expiry
-                .seconds_left(call.now)
-                .is_some_and(|left| i64::from(left) < i64::from(limit))
+            expiry.seconds_left(call.now).is_some_and(|left| i64::from(left) < i64::from(limit))
         });
-        let won = !flag(WIN_SENT) && (flag(STALE) || wants_recache);
+        let won = fetch.may_win && !flag(WIN_SENT) && (flag(STALE) || wants_recache);
         let expiry_after = fetch.touch.unwrap_or(expiry);
         let changes = won || fetch.touch.is_some();
         let mut after = header;
@@ -201,11 +204,7 @@ impl Shard {
         } else if seen.was_fetched() {
             after.item_flags |= FETCHED;
         }
-        let entry = if fetch.no_bump {
-            seen.entry
-        } else {
-            seen.entry.warmed()
-        };
+        let entry = if fetch.no_bump { seen.entry } else { seen.entry.warmed() };
 
         // Answer first: the value is lent from where it lies now. What must not fail after that is tried before.
         if changes && seen.on_ssd() {
@@ -273,20 +272,7 @@ impl Shard {
 impl Store {
     /// Whether the key has an item, without counting an access; for tests and tools.
     pub fn contains(&self, key: &[u8], now: Seconds) -> Step<bool> {
-        let call = Call {
-            key,
-            hash: self.hash(key),
-            now,
-            loaded: None,
-            patience: Patience::Drop,
-        };
-        self.fetch(
-            &call,
-            &Fetch {
-                no_bump: true,
-                ..Fetch::default()
-            },
-            |found| found.is_some(),
-        )
+        let call = Call { key, hash: self.hash(key), now, loaded: None, patience: Patience::Drop };
+        self.fetch(&call, &Fetch { no_bump: true, ..Fetch::default() }, |found| found.is_some())
     }
 }

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use super::Call;
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, State};
+use crate::hash::KeyHash;
 use crate::index::Slot;
 use crate::read::{Loaded, ReadPlan};
 use crate::record::{FETCHED, Header, Record};
 use crate::shard::{RamRecord, Shard};
-use crate::ssd::page;
+use crate::ssd::page::{self, Records};
 use crate::tiers::Tiers;
 use crate::value::{LargeValue, Value};
 
@@ -70,23 +71,32 @@ fn is_gone(header: &Header, now: Seconds, epoch: u32) -> bool {
     Expiry::from_raw(header.expires).has_passed(now) || header.epoch < epoch
 }
 
-/// The key's record in a page that was read, if the page is what the plan meant and the record is neither expired nor flushed.
-/// `Err` when the page is not what it should be.
-pub(super) fn in_page<'l>(
-    loaded: &Loaded<'l>,
-    call: &Call<'_>,
-    epoch: u32,
-) -> Result<Option<Record<'l>>, ()> {
-    let records = loaded
-        .bytes
-        .and_then(|bytes| page::verify(loaded.plan.read.id, bytes))
-        .ok_or(())?;
-    Ok(records
-        .find(call.key)
-        .filter(|record| !is_gone(&record.header, call.now, epoch)))
-}
-
 impl Shard {
+    /// The key's record among a page's. (Rivals of other shards are not told from this one's: at worst a miss.)
+    pub(crate) fn find_among<'l>(
+        &self,
+        tiers: &Tiers,
+        records: Records<'l>,
+        hash: KeyHash,
+        key: &[u8],
+    ) -> Option<Record<'l>> {
+        records.find(hash.tag(), key, |key| self.index.are_rivals(hash, tiers.hasher.hash(key)))
+    }
+
+    /// The key's record in a page that was read, if the page is what the plan meant and the record is neither expired nor
+    /// flushed. `Err` when the page is not what it should be.
+    pub(super) fn find_loaded<'l>(
+        &self,
+        tiers: &Tiers,
+        loaded: &Loaded<'l>,
+        call: &Call<'_>,
+        epoch: u32,
+    ) -> Result<Option<Record<'l>>, ()> {
+        let records = loaded.bytes.and_then(|bytes| page::verify(loaded.plan.read.id, bytes)).ok_or(())?;
+        let record = self.find_among(tiers, records, call.hash, call.key);
+        Ok(record.filter(|record| !is_gone(&record.header, call.now, epoch)))
+    }
+
     /// Looks the key up; removes what turns out to be expired, flushed, overwritten on the SSD or unreadable.
     pub(super) fn look<'l>(&mut self, tiers: &Tiers, call: &Call<'l>) -> Look<'l> {
         let Some((slot, entry)) = self.index.find(call.hash) else {
@@ -106,12 +116,7 @@ impl Shard {
                 head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
                 return Look::Absent(None);
             }
-            return Look::Found(Seen {
-                slot,
-                entry,
-                header,
-                ssd_value: None,
-            });
+            return Look::Found(Seen { slot, entry, header, ssd_value: None });
         }
         if !tiers.ssd_is_live(entry, now) {
             self.remove(tiers, slot, entry);
@@ -119,34 +124,27 @@ impl Shard {
         }
         let place = entry.ssd_place();
         let buffered = tiers.log.with_buffered(place, |records| {
-            records
-                .find(call.key)
+            self.find_among(tiers, records, call.hash, call.key)
                 .map(|record| (record.header, Cow::Owned(record.value.to_vec())))
         });
         let found = if let Some(found) = buffered {
             found.filter(|(header, _)| !is_gone(header, now, epoch))
         } else {
-            let Some(loaded) = call
-                .loaded
-                .as_ref()
-                .filter(|loaded| loaded.plan.entry.same_place(entry))
+            let Some(loaded) = call.loaded.as_ref().filter(|loaded| loaded.plan.entry.same_place(entry))
             else {
                 let Some(read) = tiers.log.read_of(place) else {
                     self.remove(tiers, slot, entry);
                     return Look::Absent(None);
                 };
-                return Look::Read(ReadPlan { entry, read });
+                return Look::Read(ReadPlan { entry, read, epoch });
             };
-            match in_page(loaded, call, epoch) {
+            match self.find_loaded(tiers, loaded, call, epoch) {
                 Ok(record) => record.map(|record| (record.header, Cow::Borrowed(record.value))),
                 Err(()) => {
                     // A page that is not what it should be is an error of the device, unless its segment has been filled anew
                     // while it was read.
                     if loaded.bytes.is_some()
-                        && tiers
-                            .log
-                            .read_of(place)
-                            .is_some_and(|read| read == loaded.plan.read)
+                        && tiers.log.read_of(place).is_some_and(|read| read == loaded.plan.read)
                     {
                         tiers.log.count_outcome(false);
                     }
@@ -156,12 +154,7 @@ impl Shard {
             }
         };
         match found {
-            Some((header, value)) => Look::Found(Seen {
-                slot,
-                entry,
-                header,
-                ssd_value: Some(value),
-            }),
+            Some((header, value)) => Look::Found(Seen { slot, entry, header, ssd_value: Some(value) }),
             None => Look::Absent(Some((slot, entry))),
         }
     }

@@ -107,11 +107,7 @@ impl Store {
             Ok(mut record) => {
                 record.push(&[0; HEADER_BYTES]);
                 record.push(call.key);
-                Step::Done(Incoming {
-                    record,
-                    value_len,
-                    key_len: call.key.len(),
-                })
+                Step::Done(Incoming { record, value_len, key_len: call.key.len() })
             }
             Err(step) => step,
         }
@@ -238,6 +234,7 @@ impl Put {
             accessed: call.now.0,
             epoch,
             key_len: call.key.len() as u8,
+            tag: call.hash.tag(),
             item_flags: if self.key_is_binary { KEY_BINARY } else { 0 },
         }
     }
@@ -260,11 +257,7 @@ impl Put {
         match self.compare {
             Some(compare) if compare != cas => {
                 let replaces = matches!(self.mode, PutMode::Set | PutMode::Replace);
-                if self.invalidate && compare < cas && replaces {
-                    Ok(true)
-                } else {
-                    Err(PutResult::Exists)
-                }
+                if self.invalidate && compare < cas && replaces { Ok(true) } else { Err(PutResult::Exists) }
             }
             _ => Ok(false),
         }

@@ -24,8 +24,10 @@ pub struct Remove {
 /// How removing ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoveResult {
-    /// Removed (or marked, or emptied).
+    /// Removed.
     Removed,
+    /// Marked or emptied, and now has this cas unique.
+    Kept(u64),
     /// There was nothing.
     NotFound,
     /// The cas unique differs.
@@ -70,7 +72,7 @@ impl Store {
                 Attempt::Landing
             };
             match written {
-                Attempt::Done(()) => Attempt::Done(RemoveResult::Removed),
+                Attempt::Done(()) => Attempt::Done(RemoveResult::Kept(header.cas)),
                 other => other.retry(),
             }
         })

@@ -67,12 +67,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// An empty queue; `name` is not 0 and unlike the owner's other queues'.
     pub(crate) fn new(name: u32) -> Queue {
-        Queue {
-            first: 0,
-            last: 0,
-            name,
-            segments: 0,
-        }
+        Queue { first: 0, last: 0, name, segments: 0 }
     }
 
     pub(crate) fn front(&self) -> Option<SegmentId> {
@@ -157,10 +152,7 @@ impl Pool {
 
     fn push_free(&self, id: SegmentId) {
         self.meta(id).owner.store(FREE, Relaxed);
-        self.free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(id.0);
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(id.0);
         self.free_count.fetch_add(1, Relaxed);
     }
 
@@ -177,23 +169,13 @@ impl Pool {
 
     #[inline]
     fn check_owned(&self, owner: &Owner, id: SegmentId) {
-        assert_eq!(
-            self.meta(id).owner.load(Relaxed),
-            owner.0,
-            "segment {} is not this shard's",
-            id.0
-        );
+        assert_eq!(self.meta(id).owner.load(Relaxed), owner.0, "segment {} is not this shard's", id.0);
     }
 
     #[inline]
     fn check_log(&self, owner: &Owner, id: SegmentId) {
         self.check_owned(owner, id);
-        assert_eq!(
-            self.meta(id).large.load(Relaxed),
-            0,
-            "segment {} is not a log segment",
-            id.0
-        );
+        assert_eq!(self.meta(id).large.load(Relaxed), 0, "segment {} is not a log segment", id.0);
     }
 
     fn start(&self, id: SegmentId) -> usize {
@@ -268,12 +250,7 @@ impl Pool {
     pub(crate) fn push_back(&self, owner: &mut Owner, queue: &mut Queue, id: SegmentId) {
         self.check_owned(owner, id);
         let meta = self.meta(id);
-        assert_eq!(
-            meta.queue.swap(queue.name, Relaxed),
-            0,
-            "segment {} is in a queue already",
-            id.0
-        );
+        assert_eq!(meta.queue.swap(queue.name, Relaxed), 0, "segment {} is in a queue already", id.0);
         meta.prev.store(queue.last, Relaxed);
         meta.next.store(0, Relaxed);
         match queue.last.checked_sub(1) {
@@ -288,12 +265,7 @@ impl Pool {
     pub(crate) fn unqueue(&self, owner: &mut Owner, queue: &mut Queue, id: SegmentId) {
         self.check_owned(owner, id);
         let meta = self.meta(id);
-        assert_eq!(
-            meta.queue.swap(0, Relaxed),
-            queue.name,
-            "segment {} is not in this queue",
-            id.0
-        );
+        assert_eq!(meta.queue.swap(0, Relaxed), queue.name, "segment {} is not in this queue", id.0);
         let (prev, next) = (meta.prev.load(Relaxed), meta.next.load(Relaxed));
         match prev.checked_sub(1) {
             Some(prev) => self.meta(SegmentId(prev)).next.store(next, Relaxed),
@@ -334,17 +306,13 @@ impl Pool {
 
     /// Makes a filled reservation the owner's large record; answers its first segment.
     pub(crate) fn adopt(&self, owner: &mut Owner, mut reservation: Reservation) -> SegmentId {
-        assert_eq!(
-            reservation.filled, reservation.end,
-            "adopting a record that has not arrived"
-        );
+        assert_eq!(reservation.filled, reservation.end, "adopting a record that has not arrived");
         reservation.zero_tail();
         let segments = std::mem::take(&mut reservation.segments);
         self.reserved.fetch_sub(segments.len() as u32, Relaxed);
         for (i, &id) in segments.iter().enumerate() {
             let meta = self.meta(id);
-            meta.chain
-                .store(segments.get(i + 1).map_or(0, |next| next.0 + 1), Relaxed);
+            meta.chain.store(segments.get(i + 1).map_or(0, |next| next.0 + 1), Relaxed);
             meta.large.store(1, Relaxed);
             meta.owner.store(owner.0, Relaxed);
         }
@@ -382,10 +350,7 @@ impl Pool {
         }
         // SAFETY: the owner is borrowed exclusively, so bytes() lends nothing of this segment; pins leave the header
         // out except while landing, which was ruled out and can only begin with the owner.
-        let header = unsafe {
-            self.memory
-                .slice_mut(self.start(head) + LARGE_PREFIX_BYTES, HEADER_BYTES)
-        };
+        let header = unsafe { self.memory.slice_mut(self.start(head) + LARGE_PREFIX_BYTES, HEADER_BYTES) };
         header.first_chunk_mut()
     }
 
@@ -407,11 +372,7 @@ impl Pool {
         assert!(self.is_large(head));
         let before = self.meta(head).pins.fetch_add(1, AcqRel);
         assert!(before & ZOMBIE == 0 && before < ZOMBIE - 1);
-        Pin {
-            pool: self.clone(),
-            head,
-            bytes: self.used(head),
-        }
+        Pin { pool: self.clone(), head, bytes: self.used(head) }
     }
 }
 
@@ -465,9 +426,7 @@ impl Reservation {
         assert!(LARGE_PREFIX_BYTES + len <= self.pool.segment_bytes.min(self.end));
         // SAFETY: as in spare.
         let front = unsafe {
-            self.pool
-                .memory
-                .slice_mut(self.pool.start(self.segments[0]) + LARGE_PREFIX_BYTES, len)
+            self.pool.memory.slice_mut(self.pool.start(self.segments[0]) + LARGE_PREFIX_BYTES, len)
         };
         front.copy_from_slice(bytes);
     }
@@ -533,13 +492,7 @@ impl Pin {
         let mut left = self.bytes;
         std::iter::from_fn(move || {
             let id = at?;
-            at = self
-                .pool
-                .meta(id)
-                .chain
-                .load(Relaxed)
-                .checked_sub(1)
-                .map(SegmentId);
+            at = self.pool.meta(id).chain.load(Relaxed).checked_sub(1).map(SegmentId);
             let len = left.min(segment_bytes);
             left -= len;
             let from = std::mem::take(&mut skip);
@@ -554,12 +507,8 @@ impl Pin {
         assert_eq!(self.pool.meta(self.head).landing.load(Relaxed), 1);
         // SAFETY: nothing but segment() lends the prefix, and of the pins of a record only the one of its one demotion
         // is asked for segments, later than this.
-        unsafe {
-            self.pool
-                .memory
-                .slice_mut(self.pool.start(self.head), LARGE_PREFIX_BYTES)
-        }
-        .copy_from_slice(prefix);
+        unsafe { self.pool.memory.slice_mut(self.pool.start(self.head), LARGE_PREFIX_BYTES) }
+            .copy_from_slice(prefix);
     }
 
     /// The chain's `index`-th segment as it goes to the SSD: prefix included, whole pages.
@@ -569,10 +518,7 @@ impl Pin {
             id = SegmentId(self.pool.meta(id).chain.load(Relaxed).checked_sub(1)?);
         }
         let left = self.bytes.checked_sub(index as usize * self.pool.segment_bytes)?;
-        let len = left
-            .min(self.pool.segment_bytes)
-            .next_multiple_of(4096)
-            .min(self.pool.segment_bytes);
+        let len = left.min(self.pool.segment_bytes).next_multiple_of(4096).min(self.pool.segment_bytes);
         // SAFETY: as in parts; the prefix is written before the first segment is asked for.
         Some(unsafe { self.pool.memory.slice(self.pool.start(id), len) })
     }
@@ -587,11 +533,7 @@ impl Clone for Pin {
     fn clone(&self) -> Self {
         let before = self.pool.meta(self.head).pins.fetch_add(1, AcqRel);
         assert!(before & !ZOMBIE > 0 && before & !ZOMBIE < ZOMBIE - 1);
-        Pin {
-            pool: self.pool.clone(),
-            head: self.head,
-            bytes: self.bytes,
-        }
+        Pin { pool: self.pool.clone(), head: self.head, bytes: self.bytes }
     }
 }
 
@@ -626,11 +568,7 @@ mod tests {
         pool.release(&mut owner, head);
         assert_eq!(pool.free_count(), 1);
         assert_eq!(pin.parts().collect::<Vec<_>>().concat(), content[HEADER_BYTES..]);
-        assert_eq!(
-            pin.segment(2).map(<[u8]>::len),
-            Some(4096),
-            "whole pages go to the SSD"
-        );
+        assert_eq!(pin.segment(2).map(<[u8]>::len), Some(4096), "whole pages go to the SSD");
         drop(pin.clone());
         assert_eq!(pool.free_count(), 1);
         drop(pin);

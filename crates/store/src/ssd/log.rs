@@ -39,11 +39,7 @@ pub(crate) const SHORT_LIVED_SECONDS: u32 = 1800;
 impl Stream {
     pub(crate) fn of(header: &Header, now: Seconds) -> Stream {
         let left = header.expires.wrapping_sub(now.0);
-        if header.expires != 0 && left < SHORT_LIVED_SECONDS {
-            Stream::Short
-        } else {
-            Stream::Long
-        }
+        if header.expires != 0 && left < SHORT_LIVED_SECONDS { Stream::Short } else { Stream::Long }
     }
 }
 
@@ -277,12 +273,7 @@ impl Log {
     }
 
     fn page_id(&self, segment: u32, turn: u32, page: u32) -> PageId {
-        PageId {
-            store: self.store,
-            segment,
-            turn,
-            page,
-        }
+        PageId { store: self.store, segment, turn, page }
     }
 
     /// The read that fetches the record at `place`, unless it is gone.
@@ -307,16 +298,11 @@ impl Log {
         let state = self.lock();
         let turn = self.table.current_turn(place)?;
         let page = u32::from(place.page);
-        for open in state
-            .streams
-            .iter()
-            .flatten()
-            .filter(|open| open.segment == place.segment && open.turn == turn)
+        for open in
+            state.streams.iter().flatten().filter(|open| open.segment == place.segment && open.turn == turn)
         {
             let Some(filling) = &open.piece else { continue };
-            let Some(at) = page
-                .checked_sub(filling.first_page)
-                .map(|pages| pages as usize * PAGE_BYTES)
+            let Some(at) = page.checked_sub(filling.first_page).map(|pages| pages as usize * PAGE_BYTES)
             else {
                 continue;
             };
@@ -366,12 +352,7 @@ impl Log {
         };
         self.table.admit(segment, header.expires, header.epoch);
         self.bytes_admitted.fetch_add(bytes as u64, Relaxed);
-        Ok(SsdPlace {
-            segment,
-            page: page as u16,
-            class: class_of_pages(pages),
-            turn: (turn & 0xF) as u8,
-        })
+        Ok(SsdPlace { segment, page: page as u16, class: class_of_pages(pages), turn: (turn & 0xF) as u8 })
     }
 
     fn append_small(
@@ -401,11 +382,7 @@ impl Log {
         }
         filling.page_bytes += bytes;
         filling.page_count += 1;
-        Ok((
-            open.segment,
-            open.turn,
-            filling.first_page + (filling.page_at / PAGE_BYTES) as u32,
-        ))
+        Ok((open.segment, open.turn, filling.first_page + (filling.page_at / PAGE_BYTES) as u32))
     }
 
     fn append_extent(
@@ -458,23 +435,13 @@ impl Log {
         if state.streams[stream as usize].is_none() {
             let segment = self.take_segment(state)?;
             let turn = self.table.open(segment);
-            state.streams[stream as usize] = Some(Open {
-                segment,
-                turn,
-                next_page: 0,
-                piece: None,
-            });
+            state.streams[stream as usize] = Some(Open { segment, turn, next_page: 0, piece: None });
         }
         let memory = state.free_pieces.pop().ok_or(Refused::Full)?;
         let open = state.streams[stream as usize].as_mut().expect("just opened");
         self.table.add_pending(open.segment);
-        open.piece = Some(Filling {
-            memory,
-            first_page: open.next_page,
-            page_at: 0,
-            page_bytes: 0,
-            page_count: 0,
-        });
+        open.piece =
+            Some(Filling { memory, first_page: open.next_page, page_at: 0, page_bytes: 0, page_count: 0 });
         Ok(())
     }
 
@@ -486,11 +453,8 @@ impl Log {
         if filling.page_bytes == 0 {
             return;
         }
-        let id = self.page_id(
-            open.segment,
-            open.turn,
-            filling.first_page + (filling.page_at / PAGE_BYTES) as u32,
-        );
+        let id =
+            self.page_id(open.segment, open.turn, filling.first_page + (filling.page_at / PAGE_BYTES) as u32);
         let page = &mut filling.memory[filling.page_at..filling.page_at + PAGE_BYTES];
         page[filling.page_bytes..].fill(0);
         page::seal_in_place(id, page, filling.page_bytes, filling.page_count);
@@ -528,25 +492,12 @@ impl Log {
     }
 
     fn take_segment(&self, state: &mut State) -> Result<u32, Refused> {
-        if let Some(at) = state
-            .free
-            .iter()
-            .position(|&segment| self.table.pending(segment) == 0)
-        {
+        if let Some(at) = state.free.iter().position(|&segment| self.table.pending(segment) == 0) {
             return state.free.remove(at).ok_or(Refused::Full);
         }
-        let oldest = state
-            .sealed
-            .iter()
-            .position(|&(segment, _)| self.table.pending(segment) == 0);
-        let (segment, _) = oldest
-            .and_then(|at| state.sealed.remove(at))
-            .ok_or(Refused::Full)?;
-        if state
-            .rescue
-            .as_ref()
-            .is_some_and(|rescue| rescue.segment == segment)
-        {
+        let oldest = state.sealed.iter().position(|&(segment, _)| self.table.pending(segment) == 0);
+        let (segment, _) = oldest.and_then(|at| state.sealed.remove(at)).ok_or(Refused::Full)?;
+        if state.rescue.as_ref().is_some_and(|rescue| rescue.segment == segment) {
             state.rescue = None;
         }
         Ok(segment)
@@ -569,32 +520,20 @@ impl Log {
         let pages = page::pages_for(header.bytes());
         self.close_page(state, stream);
         self.seal_piece(state, stream);
-        if state.streams[stream as usize]
-            .as_ref()
-            .is_some_and(|open| open.next_page + pages > SEGMENT_PAGES)
+        if state.streams[stream as usize].as_ref().is_some_and(|open| open.next_page + pages > SEGMENT_PAGES)
         {
             self.seal_segment(state, stream);
         }
         if state.streams[stream as usize].is_none() {
             let segment = self.take_segment(state)?;
             let turn = self.table.open(segment);
-            state.streams[stream as usize] = Some(Open {
-                segment,
-                turn,
-                next_page: 0,
-                piece: None,
-            });
+            state.streams[stream as usize] = Some(Open { segment, turn, next_page: 0, piece: None });
         }
         let open = state.streams[stream as usize].as_mut().expect("just opened");
         let (segment, turn, page) = (open.segment, open.turn, open.next_page);
         open.next_page += pages;
         let parts: Vec<&[u8]> = pin.record_parts().collect();
-        pin.write_prefix(&page::seal(
-            self.page_id(segment, turn, page),
-            pin.bytes() as u32,
-            1,
-            &parts,
-        ));
+        pin.write_prefix(&page::seal(self.page_id(segment, turn, page), pin.bytes() as u32, 1, &parts));
         let pin = Arc::new(pin);
         state.next_id += 1;
         let id = state.next_id;
@@ -616,22 +555,13 @@ impl Log {
         }
         self.table.admit(segment, header.expires, header.epoch);
         self.bytes_admitted.fetch_add(header.bytes() as u64, Relaxed);
-        let to = SsdPlace {
-            segment,
-            page: page as u16,
-            class: class_of_pages(pages),
-            turn: (turn & 0xF) as u8,
-        };
+        let to =
+            SsdPlace { segment, page: page as u16, class: class_of_pages(pages), turn: (turn & 0xF) as u8 };
         state.large.push(Large {
             id,
             parts_left,
             failed: false,
-            landing: Landing {
-                hash,
-                from,
-                to,
-                _pin: pin,
-            },
+            landing: Landing { hash, from, to, _pin: pin },
         });
         Ok(())
     }
@@ -683,9 +613,7 @@ impl Log {
                 if large.parts_left > 0 {
                     return None;
                 }
-                let Large {
-                    failed, mut landing, ..
-                } = state.large.swap_remove(at);
+                let Large { failed, mut landing, .. } = state.large.swap_remove(at);
                 if failed {
                     landing.to = SsdPlace::NOWHERE;
                 }
@@ -734,18 +662,9 @@ impl Log {
         if self.table.pending(segment) > 0 {
             return None;
         }
-        if state
-            .rescue
-            .as_ref()
-            .is_none_or(|rescue| rescue.segment != segment || rescue.turn != turn)
-        {
-            state.rescue = Some(Rescue {
-                segment,
-                turn,
-                next_page: 0,
-                pages_left: RESCUE_PAGES_MAX,
-                reading: 0,
-            });
+        if state.rescue.as_ref().is_none_or(|rescue| rescue.segment != segment || rescue.turn != turn) {
+            state.rescue =
+                Some(Rescue { segment, turn, next_page: 0, pages_left: RESCUE_PAGES_MAX, reading: 0 });
         }
         let rescue = state.rescue.as_mut()?;
         if rescue.reading >= reads_max || rescue.pages_left == 0 {
@@ -758,22 +677,12 @@ impl Log {
         rescue.next_page = page + 1;
         rescue.pages_left -= 1;
         rescue.reading += 1;
-        Some(SsdPlace {
-            segment,
-            page: page as u16,
-            class: 0,
-            turn: (turn & 0xF) as u8,
-        })
+        Some(SsdPlace { segment, page: page as u16, class: 0, turn: (turn & 0xF) as u8 })
     }
 
     /// A rescue's read is over.
     pub(crate) fn rescued(&self, place: SsdPlace) {
-        if let Some(rescue) = self
-            .lock()
-            .rescue
-            .as_mut()
-            .filter(|rescue| rescue.segment == place.segment)
-        {
+        if let Some(rescue) = self.lock().rescue.as_mut().filter(|rescue| rescue.segment == place.segment) {
             rescue.reading = rescue.reading.saturating_sub(1);
         }
     }
@@ -781,12 +690,7 @@ impl Log {
     /// Segments that were opened at least once.
     pub(crate) fn segments_used(&self) -> u32 {
         self.segments()
-            - self
-                .lock()
-                .free
-                .iter()
-                .filter(|&&segment| self.table.turn(segment) == 0)
-                .count() as u32
+            - self.lock().free.iter().filter(|&&segment| self.table.turn(segment) == 0).count() as u32
     }
 }
 
@@ -796,10 +700,5 @@ const _: () = assert!(SEGMENT_BYTES.is_multiple_of(PAGE_BYTES as u64));
 
 impl SsdPlace {
     /// Stands for a record that did not land.
-    pub(crate) const NOWHERE: SsdPlace = SsdPlace {
-        segment: u32::MAX,
-        page: 0,
-        class: 0,
-        turn: 0,
-    };
+    pub(crate) const NOWHERE: SsdPlace = SsdPlace { segment: u32::MAX, page: 0, class: 0, turn: 0 };
 }

@@ -11,7 +11,7 @@
 //! earlier filling does not verify. All integers little endian.
 
 use super::PAGE_BYTES;
-use crate::record::{Record, key_matches};
+use crate::record::Record;
 
 pub(crate) const PAGE_HEADER_BYTES: usize = 16;
 const MAGIC: u16 = 0x4C50;
@@ -86,18 +86,12 @@ pub(crate) fn verify(id: PageId, read: &[u8]) -> Option<Records<'_>> {
     if crc32c(&[&content[4..]]) ^ id.mixed() != sealed {
         return None;
     }
-    Some(Records {
-        rest: &content[PAGE_HEADER_BYTES..],
-        count,
-    })
+    Some(Records { rest: &content[PAGE_HEADER_BYTES..], count })
 }
 
 /// The records of a page that is still being filled in memory and needs no seal.
 pub(crate) fn records(page: &[u8], bytes: usize, count: u16) -> Records<'_> {
-    Records {
-        rest: &page[PAGE_HEADER_BYTES..bytes],
-        count,
-    }
+    Records { rest: &page[PAGE_HEADER_BYTES..bytes], count }
 }
 
 /// The records of one page, front to back.
@@ -108,14 +102,18 @@ pub(crate) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The last record with `key`: where a key was written twice into one page, the later one counts.
-    pub(crate) fn find(mut self, key: &[u8]) -> Option<Record<'a>> {
+    /// The record that an index entry with `tag` means, if its key is `key`.
+    ///
+    /// An entry names a page and a tag, and a page may hold several records that one entry could mean: earlier versions of the
+    /// key, and other keys with the same tag and the same buckets (`rivals` says which), each of which took the entry over when
+    /// it was written. So the last of all these is meant, and if that is another key's, an earlier record of this key is dead.
+    pub(crate) fn find(self, tag: u16, key: &[u8], rivals: impl Fn(&[u8]) -> bool) -> Option<Record<'a>> {
         let mut found = None;
-        while self.count > 0 {
-            let at = self.rest;
-            let record = self.next()?;
-            if key_matches(at, key) {
+        for record in self.filter(|record| record.header.tag == tag) {
+            if record.key == key {
                 found = Some(record);
+            } else if rivals(record.key) {
+                found = None;
             }
         }
         found
@@ -146,34 +144,34 @@ mod tests {
         let mut page = vec![0; PAGE_BYTES];
         let mut at = PAGE_HEADER_BYTES;
         for (key, value) in [("a", "first"), ("b", "other"), ("a", "second")] {
-            let header = Header {
-                key_len: 1,
-                value_len: value.len() as u32,
-                ..Header::default()
-            };
+            let header = Header { key_len: 1, value_len: value.len() as u32, ..Header::default() };
             for part in [&header.encode()[..], key.as_bytes(), value.as_bytes()] {
                 page[at..at + part.len()].copy_from_slice(part);
                 at += part.len();
             }
         }
-        seal_in_place(id, &mut page, at, 3);
+        seal_in_place(id, &mut page, at, 4);
         page
     }
 
-    const ID: PageId = PageId {
-        store: 7,
-        segment: 3,
-        turn: 9,
-        page: 12,
-    };
+    const ID: PageId = PageId { store: 7, segment: 3, turn: 9, page: 12 };
 
     #[test]
     fn the_later_of_two_records_of_one_key_counts() {
         let page = page(ID);
         let records = verify(ID, &page).expect("sealed");
-        assert_eq!(records.clone().find(b"a").map(|r| r.value), Some(&b"second"[..]));
-        assert_eq!(records.clone().find(b"b").map(|r| r.value), Some(&b"other"[..]));
-        assert!(records.find(b"c").is_none());
+        let find = |tag, key: &str| records.clone().find(tag, key.as_bytes(), |_| false).map(|r| r.value);
+        assert_eq!(find(1, "a"), Some(&b"second"[..]));
+        assert_eq!(find(2, "b"), Some(&b"other"[..]));
+        assert_eq!(find(2, "c"), None);
+    }
+
+    #[test]
+    fn a_dead_record_does_not_come_back_through_the_entry_of_a_later_key_with_the_same_tag() {
+        let page = page(ID);
+        let records = verify(ID, &page).expect("sealed");
+        assert!(records.clone().find(1, b"a", |key| key == b"c").is_none());
+        assert!(records.clone().find(1, b"c", |key| key == b"a").is_some());
     }
 
     #[test]

@@ -40,11 +40,7 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(segments: Region<SegmentMeta>) -> Self {
-        Table {
-            segments,
-            items: AtomicU64::new(0),
-            births: AtomicU32::new(0),
-        }
+        Table { segments, items: AtomicU64::new(0), births: AtomicU32::new(0) }
     }
 
     pub(crate) fn count(&self) -> u32 {
@@ -81,9 +77,7 @@ impl Table {
     /// Openings since `place`'s segment was opened; more for what is older.
     pub(crate) fn age(&self, place: SsdPlace) -> u64 {
         let births = self.births.load(Relaxed);
-        self.of(place).map_or(u64::MAX, |meta| {
-            u64::from(births.wrapping_sub(meta.birth.load(Relaxed))) + 1
-        })
+        self.of(place).map_or(u64::MAX, |meta| u64::from(births.wrapping_sub(meta.birth.load(Relaxed))) + 1)
     }
 
     /// Segments opened so far.
@@ -116,13 +110,11 @@ impl Table {
         }
         meta.expires.store(0, Relaxed);
         meta.epoch.store(0, Relaxed);
-        meta.birth
-            .store(self.births.fetch_add(1, Relaxed).wrapping_add(1), Relaxed);
+        meta.birth.store(self.births.fetch_add(1, Relaxed).wrapping_add(1), Relaxed);
         for word in &meta.hot {
             word.store(0, Relaxed);
         }
-        self.items
-            .fetch_sub(u64::from(meta.live.swap(0, Relaxed)), Relaxed);
+        self.items.fetch_sub(u64::from(meta.live.swap(0, Relaxed)), Relaxed);
         meta.turn.store(turn, Relaxed);
         turn
     }
@@ -130,8 +122,7 @@ impl Table {
     /// Counts a record about to be written to the open segment.
     pub(crate) fn admit(&self, segment: u32, expires: u32, epoch: u32) {
         let meta = &self.segments[segment as usize];
-        meta.expires
-            .fetch_max(if expires == 0 { u32::MAX } else { expires }, Relaxed);
+        meta.expires.fetch_max(if expires == 0 { u32::MAX } else { expires }, Relaxed);
         meta.epoch.fetch_max(epoch, Relaxed);
     }
 
@@ -150,11 +141,7 @@ impl Table {
             return;
         }
         let Some(meta) = self.of(place) else { return };
-        if meta
-            .live
-            .fetch_update(Relaxed, Relaxed, |live| live.checked_sub(1))
-            .is_ok()
-        {
+        if meta.live.fetch_update(Relaxed, Relaxed, |live| live.checked_sub(1)).is_ok() {
             self.items.fetch_sub(1, Relaxed);
         }
     }

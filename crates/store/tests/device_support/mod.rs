@@ -29,11 +29,7 @@ impl Scratch {
 
     fn under(parent: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!(
-            "larder-device-{}-{}",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
+        let name = format!("larder-device-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = parent.join(name);
         std::fs::create_dir(&path).expect("a scratch directory");
         Scratch(path)
@@ -56,11 +52,7 @@ impl Drop for Scratch {
 
 /// Options with segments of 1 MiB, so that 5 MiB is the least.
 pub fn small(path: impl Into<PathBuf>, size_bytes: Option<u64>) -> FileOptions {
-    FileOptions {
-        size_bytes,
-        segment_bytes: MIB,
-        ..FileOptions::new(path)
-    }
+    FileOptions { size_bytes, segment_bytes: MIB, ..FileOptions::new(path) }
 }
 
 pub fn open_small(path: impl Into<PathBuf>, size_bytes: u64) -> FileDevice {

@@ -1,0 +1,633 @@
+//! The store under a simulated device and clock, beside the map that knows what it may answer.
+
+use std::collections::HashMap;
+
+use larder_store::*;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub seed: u64,
+    pub operations: u64,
+    pub keys: u64,
+    pub memory_bytes: u64,
+    pub ssd_segments: u32,
+    pub evict: bool,
+}
+
+impl Options {
+    pub fn small() -> Options {
+        Options {
+            seed: 1,
+            operations: 100_000,
+            keys: 60_000,
+            memory_bytes: 6 << 20,
+            ssd_segments: 6,
+            evict: true,
+        }
+    }
+}
+
+/// What was met on the way.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    pub ram_hits: u64,
+    pub ssd_hits: u64,
+    pub misses: u64,
+    pub mutations_on_ssd: u64,
+    pub busy: u64,
+    pub no_memory: u64,
+    pub turns: u64,
+    pub rescues: u64,
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^ (x >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Item {
+    value: Vec<u8>,
+    client_flags: u32,
+    expiry: Expiry,
+    cas: u64,
+    stale: bool,
+    win_sent: bool,
+}
+
+/// One key's truth: what is there, and what was there since a time, for reads under way.
+#[derive(Default)]
+struct History {
+    now: Option<Item>,
+    /// Earlier truths with the operation number at which each ended; no longer than the longest read under way.
+    before: Vec<(u64, Option<Item>)>,
+}
+
+/// A plain read that waits for the device.
+struct Waiting {
+    key: u64,
+    began: u64,
+    began_at: Seconds,
+    plan: ReadPlan,
+    bytes: Vec<u8>,
+}
+
+struct Sim {
+    random: Random,
+    store: Store,
+    device: Vec<u8>,
+    now: Seconds,
+    operation: u64,
+    model: HashMap<u64, History>,
+    flush_at: Option<Seconds>,
+    waiting: Vec<Waiting>,
+    writes: Vec<WriteJob>,
+    seen: Seen,
+    options: Options,
+    traced: Option<u64>,
+}
+
+pub fn run(options: &Options) -> Seen {
+    let ssd_bytes = u64::from(options.ssd_segments) * SEGMENT_BYTES;
+    let span = Span { device: 0, offset: 0, bytes: ssd_bytes };
+    let config = Config {
+        memory_bytes: options.memory_bytes,
+        ssd: if ssd_bytes == 0 { vec![] } else { vec![span] },
+        item_bytes: 512,
+        index_bytes: None,
+        ssd_write_limit: None,
+        evict: options.evict,
+        seed: options.seed,
+    };
+    let mut sim = Sim {
+        random: Random(options.seed),
+        store: Store::open(&config).expect("the options fit"),
+        device: vec![0; ssd_bytes as usize],
+        now: Seconds(1000),
+        operation: 0,
+        model: HashMap::new(),
+        flush_at: None,
+        waiting: Vec::new(),
+        writes: Vec::new(),
+        seen: Seen::default(),
+        options: options.clone(),
+        traced: std::env::var("LARDER_MODEL_KEY").ok().and_then(|key| key.parse().ok()),
+    };
+    for _ in 0..options.operations {
+        sim.step();
+    }
+    while let Some(read) = sim.waiting.pop() {
+        sim.complete_read(read);
+    }
+    sim.store.check().unwrap_or_else(|what| panic!("seed {}: {what}", options.seed));
+    let stats = sim.store.stats();
+    sim.seen.turns = stats.ssd_bytes_written / ssd_bytes.max(1);
+    assert_eq!(stats.ssd_errors, 0, "a faultless device gives no errors: seed {}", options.seed);
+    assert!(stats.index_entries <= stats.index_capacity);
+    sim.seen
+}
+
+fn key_bytes(key: u64) -> Vec<u8> {
+    let mut bytes = format!("key-{key:x}").into_bytes();
+    bytes.extend(std::iter::repeat_n(b'.', (key % 40) as usize));
+    bytes
+}
+
+impl Sim {
+    fn fail(&self, key: u64, what: &str) -> ! {
+        panic!("{:?}, operation {}, key {key}: {what}", self.options, self.operation)
+    }
+
+    /// Says what was done to the key that `LARDER_MODEL_KEY` names.
+    fn trace(&self, key: u64, what: impl FnOnce() -> String) {
+        if self.traced == Some(key) {
+            println!("{} at {}: {}", self.operation, self.now.0, what());
+        }
+    }
+
+    fn step(&mut self) {
+        self.operation += 1;
+        if self.random.one_in(2000) {
+            self.now.0 += 1 + self.random.below(3) as u32;
+            if self.flush_at.is_some_and(|at| at <= self.now) {
+                self.flush_at = None;
+                self.forget_all();
+            }
+            self.store.upkeep(self.now);
+        }
+        match self.random.below(8) {
+            0..2 => self.start_write(),
+            2..4 => self.finish_write(),
+            4 => self.rescue(),
+            _ => {}
+        }
+        if !self.waiting.is_empty() && (self.waiting.len() > 6 || self.random.one_in(3)) {
+            let at = self.random.below(self.waiting.len() as u64) as usize;
+            let read = self.waiting.swap_remove(at);
+            self.complete_read(read);
+        }
+        // Half the operations go to a twentieth of the keys.
+        let hot = self.options.keys.div_ceil(20);
+        let key =
+            if self.random.one_in(2) { self.random.below(hot) } else { self.random.below(self.options.keys) };
+        match self.random.below(100) {
+            0..50 => self.start_read(key),
+            50..55 => self.touching_read(key),
+            55..80 => self.put(key, PutMode::Set),
+            80..82 => self.put(key, PutMode::Add),
+            82..84 => self.put(key, PutMode::Replace),
+            84..86 => self.put(key, PutMode::Append),
+            86..88 => self.put(key, PutMode::Prepend),
+            88..93 => self.arith(key),
+            93..99 => self.remove(key),
+            _ if self.random.one_in(4000) => self.flush(),
+            _ => {}
+        }
+    }
+
+    fn start_write(&mut self) {
+        let reads_wait = self.random.one_in(2);
+        if let Some(job) = self.store.next_write(reads_wait) {
+            self.writes.push(job);
+        }
+    }
+
+    /// Completes some write under way; the device has its bytes only now.
+    fn finish_write(&mut self) {
+        if self.writes.is_empty() {
+            return;
+        }
+        let at = self.random.below(self.writes.len() as u64) as usize;
+        let job = self.writes.swap_remove(at);
+        let offset = job.offset as usize;
+        self.device[offset..offset + job.data().len()].copy_from_slice(job.data());
+        self.store.complete_write(job, true, self.now);
+    }
+
+    fn read(&self, plan: &ReadPlan) -> Vec<u8> {
+        let offset = plan.offset() as usize;
+        self.device[offset..(offset + plan.bytes()).min(self.device.len())].to_vec()
+    }
+
+    fn rescue(&mut self) {
+        if let Some(plan) = self.store.next_rescue() {
+            let bytes = self.read(&plan);
+            self.store.readmit(Loaded { plan: &plan, bytes: Some(&bytes) }, self.now);
+            self.seen.rescues += 1;
+        }
+    }
+
+    /// Runs an operation to its end, reading at once what it asks for, but with writes in between.
+    fn complete<R>(&mut self, key: u64, mut call: impl FnMut(&Store, &Call<'_>) -> Step<R>) -> Option<R> {
+        let bytes = key_bytes(key);
+        let hash = self.store.hash(&bytes);
+        let mut loaded: Option<(ReadPlan, Vec<u8>)> = None;
+        let mut patience = Patience::Wait;
+        for _ in 0..1000 {
+            let step = {
+                let loaded = loaded.as_ref().map(|(plan, bytes)| Loaded { plan, bytes: Some(bytes) });
+                call(&self.store, &Call { key: &bytes, hash, now: self.now, loaded, patience })
+            };
+            match step {
+                Step::Done(result) => {
+                    self.seen.mutations_on_ssd += u64::from(loaded.is_some());
+                    return Some(result);
+                }
+                Step::Read(plan) => {
+                    let read = self.read(&plan);
+                    if self.random.one_in(4) {
+                        self.finish_write();
+                    }
+                    loaded = Some((plan, read));
+                }
+                Step::Busy => {
+                    self.seen.busy += 1;
+                    if self.random.one_in(3) {
+                        patience = Patience::Drop;
+                    }
+                    self.start_write();
+                    self.finish_write();
+                }
+                Step::NoMemory => {
+                    self.seen.no_memory += 1;
+                    return None;
+                }
+            }
+        }
+        self.fail(key, "an operation does not come to an end")
+    }
+
+    /// What is there now, expiry considered.
+    fn present(&self, key: u64) -> Option<&Item> {
+        let item = self.model.get(&key)?.now.as_ref()?;
+        (!item.expiry.has_passed(self.now)).then_some(item)
+    }
+
+    fn set_model(&mut self, key: u64, item: Option<Item>) {
+        self.trace(key, || {
+            let item = item
+                .as_ref()
+                .map(|item| (item.value.len(), item.cas, item.expiry, item.stale, item.win_sent));
+            format!("the truth is {item:?} (length, cas, expiry, stale, win sent)")
+        });
+        let operation = self.operation;
+        let oldest = self.waiting.iter().map(|read| read.began).min().unwrap_or(operation);
+        let history = self.model.entry(key).or_default();
+        let before = std::mem::replace(&mut history.now, item);
+        history.before.retain(|(ended, _)| *ended >= oldest);
+        history.before.push((operation, before));
+    }
+
+    fn forget_all(&mut self) {
+        let keys: Vec<u64> = self.model.keys().copied().collect();
+        for key in keys {
+            self.set_model(key, None);
+        }
+    }
+
+    fn value(&mut self, key: u64) -> Vec<u8> {
+        if self.random.one_in(6) {
+            return self.random.below(1000).to_string().into_bytes();
+        }
+        let len = match self.random.below(10_000) {
+            0..7000 => self.random.below(300),
+            7000..9700 => self.random.below(4000),
+            9700..9980 => self.random.below(30_000),
+            9980..9999 => self.random.below(200_000),
+            _ => self.random.below(700_000),
+        } as usize;
+        let start = self.random.next();
+        let word = (start ^ key).to_le_bytes();
+        (0..len).map(|i| word[i % 8] ^ (i / 8) as u8).collect()
+    }
+
+    fn expiry(&mut self) -> Expiry {
+        match self.random.below(6) {
+            0 => Expiry::At(Seconds(self.now.0 + self.random.below(5) as u32)),
+            1 => Expiry::At(Seconds(self.now.0 + self.random.below(4000) as u32)),
+            2 if self.random.one_in(10) => Expiry::At(Seconds(1)),
+            _ => Expiry::Never,
+        }
+    }
+
+    fn put(&mut self, key: u64, mode: PutMode) {
+        let value = self.value(key);
+        let present = self.present(key).cloned();
+        let compare = (mode != PutMode::Add && self.random.one_in(10)).then(|| match &present {
+            Some(item) if !self.random.one_in(3) => item.cas,
+            _ => self.random.below(1_000_000),
+        });
+        let put = Put {
+            mode,
+            client_flags: self.random.next() as u32,
+            expiry: self.expiry(),
+            compare,
+            new_cas: None,
+            invalidate: self.random.one_in(5),
+            vivify: None,
+            key_is_binary: false,
+            item_bytes_max: 1 << 20,
+        };
+        let large = value.len() > self.store.large_bytes();
+        let result = self.complete(key, |store, call| {
+            let mut payload = Payload::Bytes(&value);
+            if large {
+                match store.reserve(call, value.len()) {
+                    Step::Done(mut incoming) => {
+                        incoming.push(&value);
+                        payload = Payload::Incoming(incoming);
+                    }
+                    Step::Busy => return Step::Busy,
+                    _ => return Step::NoMemory,
+                }
+            }
+            store.put(call, &put, &mut payload)
+        });
+        let Some(result) = result else {
+            // Nothing was stored; whether the old item is still there, only a read can tell.
+            return;
+        };
+        let fresh = |cas| Item {
+            value: value.clone(),
+            client_flags: put.client_flags,
+            expiry: put.expiry,
+            cas,
+            stale: false,
+            win_sent: false,
+        };
+        match (result, mode, present) {
+            (PutResult::Stored(cas), PutMode::Append | PutMode::Prepend, Some(item)) => {
+                if compare.is_some_and(|compare| compare != item.cas) {
+                    self.fail(key, "appended in spite of another cas");
+                }
+                let value = match mode {
+                    PutMode::Append => [item.value, value].concat(),
+                    _ => [value, item.value].concat(),
+                };
+                self.set_model(key, Some(Item { value, cas, stale: false, win_sent: false, ..item }));
+            }
+            (PutResult::Stored(_), PutMode::Append | PutMode::Prepend | PutMode::Replace, None) => {
+                self.fail(key, "stored over nothing")
+            }
+            (PutResult::Stored(cas), _, Some(item)) if compare.is_some_and(|compare| compare != item.cas) => {
+                if !put.invalidate || compare.is_some_and(|compare| compare > item.cas) {
+                    self.fail(key, "stored in spite of another cas");
+                }
+                let stale = Item { expiry: item.expiry, stale: true, win_sent: item.win_sent, ..fresh(cas) };
+                self.set_model(key, Some(stale));
+            }
+            (PutResult::Stored(_), PutMode::Set, None) if compare.is_some() => {
+                self.fail(key, "stored with a cas of nothing")
+            }
+            (PutResult::Stored(cas), ..) => self.set_model(key, Some(fresh(cas))),
+            (PutResult::NotStored, PutMode::Add, None) => self.fail(key, "add met what is not there"),
+            (PutResult::NotStored, PutMode::Add, Some(_)) => {}
+            (PutResult::NotStored | PutResult::NotFound, ..) => self.set_model(key, None),
+            (PutResult::Exists, _, None) => self.fail(key, "another cas of what is not there"),
+            (PutResult::Exists, _, Some(item)) => {
+                if compare.is_none_or(|compare| compare == item.cas) {
+                    self.fail(key, "the right cas refused");
+                }
+            }
+            (PutResult::TooLarge, _, Some(item)) => assert!(item.value.len() + value.len() > 900_000),
+            (PutResult::TooLarge, _, None) => self.fail(key, "appending to nothing is too large"),
+        }
+    }
+
+    fn arith(&mut self, key: u64) {
+        let arith = Arith {
+            delta: 1 + self.random.below(100),
+            decrement: self.random.one_in(2),
+            // A value that counting does not reach, so that what was created is told from what was counted.
+            initial: self.random.one_in(3).then(|| (1_000_000_000 + self.random.below(50), Expiry::Never)),
+            compare: None,
+            new_cas: None,
+            touch: self.random.one_in(5).then(|| self.expiry()),
+            key_is_binary: false,
+        };
+        let present = self.present(key).cloned();
+        let Some(result) = self.complete(key, |store, call| store.arith(call, &arith)) else { return };
+        let number = |item: &Item| {
+            let word = item.value.trim_ascii().split(u8::is_ascii_whitespace).next()?;
+            std::str::from_utf8(word).ok()?.parse::<u64>().ok()
+        };
+        match (result, present) {
+            (ArithResult::NotFound, _) if arith.initial.is_some() => self.fail(key, "not created"),
+            (ArithResult::NotFound, _) => self.set_model(key, None),
+            (ArithResult::Exists, _) => self.fail(key, "no cas was given"),
+            (ArithResult::NonNumeric, Some(item)) if number(&item).is_none() || item.value.len() > 20 => {}
+            (ArithResult::NonNumeric, Some(_)) => self.fail(key, "a number is called none"),
+            (ArithResult::NonNumeric, None) => self.fail(key, "nothing is called no number"),
+            (ArithResult::Value { value, cas, expiry }, present) => {
+                let counted =
+                    present.as_ref().and_then(|item| Some((item, number(item)?))).filter(|(item, old)| {
+                        let new = match arith.decrement {
+                            true => old.saturating_sub(arith.delta),
+                            false => old.wrapping_add(arith.delta),
+                        };
+                        new == value && expiry == arith.touch.unwrap_or(item.expiry)
+                    });
+                let width = counted.map(|(item, _)| item.value.len());
+                let item = match (counted, arith.initial) {
+                    (Some((item, _)), _) => item.clone(),
+                    (None, Some((initial, _))) if initial == value => Item {
+                        value: vec![],
+                        client_flags: 0,
+                        expiry: Expiry::Never,
+                        cas,
+                        stale: false,
+                        win_sent: false,
+                    },
+                    _ => self.fail(key, &format!("counted to {value} from {present:?}")),
+                };
+                let width = width.unwrap_or(0);
+                let value = format!("{value:<width$}").into_bytes();
+                self.set_model(key, Some(Item { value, cas, expiry, ..item }));
+            }
+        }
+    }
+
+    fn remove(&mut self, key: u64) {
+        let invalidate = self.random.one_in(4);
+        let empty = self.random.one_in(8);
+        let touch = self.random.one_in(2).then(|| self.expiry());
+        let remove = Remove { compare: None, invalidate, empty, touch, new_cas: None };
+        let present = self.present(key).cloned();
+        let Some(result) = self.complete(key, |store, call| store.remove(call, &remove)) else { return };
+        match (result, present) {
+            (RemoveResult::Exists, _) => self.fail(key, "no cas was given"),
+            (RemoveResult::Removed | RemoveResult::Kept(_), None) => {
+                self.fail(key, "removed what is not there")
+            }
+            (RemoveResult::Kept(_), _) if !invalidate && !empty => {
+                self.fail(key, "kept what was to be removed")
+            }
+            (RemoveResult::Kept(cas), Some(mut item)) => {
+                if invalidate {
+                    (item.stale, item.win_sent) = (true, false);
+                }
+                item.expiry = touch.or(empty.then_some(Expiry::Never)).unwrap_or(item.expiry);
+                if empty {
+                    item.value.clear();
+                    item.client_flags = 0;
+                }
+                item.cas = cas;
+                self.set_model(key, Some(item));
+            }
+            _ => self.set_model(key, None),
+        }
+    }
+
+    fn flush(&mut self) {
+        let at = self.random.one_in(2).then(|| Seconds(self.now.0 + 1 + self.random.below(20) as u32));
+        self.store.flush(at, self.now);
+        self.flush_at = at;
+        if at.is_none() {
+            self.forget_all();
+        }
+    }
+
+    /// A read that changes something: it is answered for the moment it completes.
+    fn touching_read(&mut self, key: u64) {
+        let fetch = Fetch {
+            touch: self.random.one_in(2).then(|| self.expiry()),
+            vivify: self.random.one_in(3).then_some(Expiry::Never),
+            recache_seconds: Some(self.random.below(4000) as i32),
+            may_win: true,
+            ..Fetch::default()
+        };
+        let present = self.present(key).cloned();
+        let now = self.now;
+        let found = self.complete(key, |store, call| store.fetch(call, &fetch, |found| found.map(observed)));
+        let Some(found) = found else { return };
+        match (found, present) {
+            (None, _) => self.set_model(key, None),
+            (Some((mut item, won, after)), Some(truth)) if same(&item, &truth) => {
+                let soon = truth.expiry.seconds_left(now).zip(fetch.recache_seconds);
+                let soon = soon.is_some_and(|(left, limit)| i64::from(left) < i64::from(limit));
+                if won != (!truth.win_sent && (truth.stale || soon)) {
+                    self.fail(key, "the right to recache went wrong");
+                }
+                if after != fetch.touch.unwrap_or(truth.expiry) {
+                    self.fail(key, "a touch went wrong");
+                }
+                item.expiry = after;
+                item.win_sent |= won;
+                self.set_model(key, Some(item));
+            }
+            (Some((mut item, won, _)), _) => {
+                if !won || fetch.vivify.is_none() || !item.value.is_empty() || item.client_flags != 0 {
+                    self.fail(key, "found what is not there");
+                }
+                item.win_sent = true;
+                self.set_model(key, Some(item));
+            }
+        }
+    }
+
+    fn start_read(&mut self, key: u64) {
+        let bytes = key_bytes(key);
+        let hash = self.store.hash(&bytes);
+        let call = Call { key: &bytes, hash, now: self.now, loaded: None, patience: Patience::Wait };
+        let step = self.store.fetch(&call, &Fetch::default(), |found| found.map(|f| (observed(f), f.tier)));
+        match step {
+            Step::Done(Some((found, tier))) => {
+                self.count_hit(tier);
+                self.judge(key, self.operation, self.now, Some(found.0));
+            }
+            Step::Done(None) => self.judge(key, self.operation, self.now, None),
+            Step::Read(plan) => {
+                self.trace(key, || format!("reads {plan:?}"));
+                let bytes = self.read(&plan);
+                self.waiting.push(Waiting { key, began: self.operation, began_at: self.now, plan, bytes });
+            }
+            Step::Busy | Step::NoMemory => self.fail(key, "a plain read needs no room"),
+        }
+    }
+
+    fn complete_read(&mut self, read: Waiting) {
+        let bytes = key_bytes(read.key);
+        let hash = self.store.hash(&bytes);
+        // Sometimes the device took its time and answers what is there now.
+        let late = self.random.one_in(2).then(|| self.read(&read.plan));
+        let loaded = Some(Loaded { plan: &read.plan, bytes: Some(late.as_ref().unwrap_or(&read.bytes)) });
+        let call = Call { key: &bytes, hash, now: self.now, loaded, patience: Patience::Wait };
+        let step = self.store.fetch(&call, &Fetch::default(), |found| found.map(|f| (observed(f), f.tier)));
+        match step {
+            Step::Done(found) => {
+                if let Some((_, tier)) = found {
+                    self.count_hit(tier);
+                }
+                self.judge(read.key, read.began, read.began_at, found.map(|(found, _)| found.0));
+            }
+            Step::Read(_) => self.fail(read.key, "a plain read asks for one read"),
+            Step::Busy | Step::NoMemory => self.fail(read.key, "a plain read needs no room"),
+        }
+    }
+
+    fn count_hit(&mut self, tier: Tier) {
+        match tier {
+            Tier::Ram => self.seen.ram_hits += 1,
+            Tier::Ssd => self.seen.ssd_hits += 1,
+        }
+    }
+
+    /// Whether a plain read that began at operation `began` may answer `found`.
+    fn judge(&mut self, key: u64, began: u64, began_at: Seconds, found: Option<Item>) {
+        let Some(found) = found else {
+            self.seen.misses += 1;
+            return;
+        };
+        let (now, operation) = (self.now, self.operation);
+        let history = self.model.entry(key).or_default();
+        let truths = history.before.iter().filter(|(ended, _)| *ended >= began && operation != began);
+        let mut truths = truths.map(|(_, item)| item).chain(std::iter::once(&history.now)).flatten();
+        let right = truths.any(|truth| same(&found, truth) && !truth.expiry.has_passed(began_at));
+        if !right || found.expiry.has_passed(now) {
+            let truth = self.present(key).map(|item| (item.value.len(), item.cas, item.expiry));
+            let got = (found.value.len(), found.cas, found.expiry);
+            self.fail(key, &format!("answered {got:?} (length, cas, expiry), the truth is {truth:?}"));
+        }
+    }
+}
+
+/// What an answer shows of an item (before this access), whether the caller won, and the expiry after.
+fn observed(found: &Found<'_>) -> (Item, bool, Expiry) {
+    let mut value = Vec::new();
+    found.value.append_to(&mut value);
+    let item = Item {
+        value,
+        client_flags: found.client_flags,
+        expiry: found.expiry,
+        cas: found.cas,
+        stale: found.stale,
+        win_sent: found.win_sent,
+    };
+    (item, found.won, found.expiry_after)
+}
+
+/// Equal as far as a reader that did not win may tell.
+fn same(found: &Item, truth: &Item) -> bool {
+    found.cas == truth.cas
+        && found.value == truth.value
+        && found.client_flags == truth.client_flags
+        && found.expiry.seconds_left(Seconds(0)) == truth.expiry.seconds_left(Seconds(0))
+        && found.stale == truth.stale
+        && (found.win_sent == truth.win_sent || truth.stale)
+}
