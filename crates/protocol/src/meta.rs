@@ -1,0 +1,332 @@
+//! The grammar of the meta commands `mg ms md ma mn me`: a key, then flags of one letter, some with a token glued on.
+
+use crate::key::{Key, Keys};
+use crate::limits::LIMITS;
+use crate::parse::Line;
+use crate::reply::{Reply, Verb};
+use crate::request::{Arith, Debug, Delete, Exptime, Get, Request, Store, StoreMode};
+use crate::token::Tokens;
+use crate::{classic, number, text};
+
+/// All that flags can say. Any flag is allowed on any command; those that mean nothing there are ignored.
+#[derive(Default)]
+struct Flags {
+    base64: bool,
+    value: bool,
+    quiet: bool,
+    no_bump: bool,
+    stale: bool,
+    empty_value: bool,
+    opaque_too_long: bool,
+    vivify: Option<Exptime>,
+    touch: Option<Exptime>,
+    recache: Option<i32>,
+    compare: Option<u64>,
+    new_cas: Option<u64>,
+    client_flags: u32,
+    initial: u64,
+    delta: Option<u64>,
+    mode: Option<u8>,
+}
+
+/// Reads the flags of a command whose verb, key (and length) make `before` tokens. The first flag that is unknown or
+/// comes twice ends it; of several bad tokens the last is the one that is named, as memcached has it.
+fn flags(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static str> {
+    let mut found = Flags::default();
+    let mut seen = 0u128;
+    let mut error = None;
+    let mut count = before;
+    for token in tokens {
+        count += 1;
+        let Some((&letter, argument)) = token.split_first() else {
+            continue;
+        };
+        let bit = 1u128
+            .checked_shl(u32::from(letter))
+            .filter(|_| letter < 127)
+            .unwrap_or(0);
+        if bit == 0 || seen & bit != 0 {
+            error = Some(text::META_DUPLICATE);
+            break;
+        }
+        seen |= bit;
+        let bad = match letter {
+            b'O' => {
+                found.opaque_too_long = token.len() > LIMITS.opaque_bytes_max;
+                None
+            }
+            b'k' | b's' | b't' | b'c' | b'f' | b'h' | b'l' | b'P' | b'L' => None,
+            b'b' => set(&mut found.base64),
+            b'v' => set(&mut found.value),
+            b'q' => set(&mut found.quiet),
+            b'u' => set(&mut found.no_bump),
+            b'I' => set(&mut found.stale),
+            b'x' => set(&mut found.empty_value),
+            b'N' => take(
+                &mut found.vivify,
+                number::signed_32(argument).map(Exptime),
+                text::META_BAD_TOKEN,
+            ),
+            b'T' => take(
+                &mut found.touch,
+                number::signed_32(argument).map(Exptime),
+                text::META_BAD_TOKEN,
+            ),
+            b'R' => take(
+                &mut found.recache,
+                number::signed_32(argument),
+                text::META_BAD_TOKEN,
+            ),
+            b'C' => take(
+                &mut found.compare,
+                number::unsigned(argument),
+                text::META_BAD_TOKEN,
+            ),
+            b'E' => take(
+                &mut found.new_cas,
+                number::unsigned(argument),
+                text::META_BAD_TOKEN,
+            ),
+            b'D' => take(&mut found.delta, number::unsigned(argument), text::META_BAD_DELTA),
+            b'J' => match number::unsigned(argument) {
+                Some(initial) => {
+                    found.initial = initial;
+                    None
+                }
+                None => Some(text::META_BAD_INITIAL),
+            },
+            b'F' => match number::unsigned_32(argument) {
+                Some(client_flags) => {
+                    found.client_flags = client_flags;
+                    None
+                }
+                // memcached has no words of its own for this one, so an error before it keeps the say.
+                None => Some(error.unwrap_or(text::BAD_FORMAT)),
+            },
+            b'M' => {
+                // Without a letter of its own the mode is whatever byte comes next, which is no mode.
+                found.mode = Some(argument.first().copied().unwrap_or(b' '));
+                None
+            }
+            _ => {
+                error = Some(text::META_INVALID);
+                break;
+            }
+        };
+        error = bad.or(error);
+    }
+    // The number of tokens is looked at before any of them is, so it wins over what is wrong with one.
+    let count = if error.is_some() {
+        before + tokens.count()
+    } else {
+        count
+    };
+    if count > LIMITS.meta_tokens_max {
+        return Err(text::META_TOO_MANY);
+    }
+    match error {
+        Some(error) => Err(error),
+        None => Ok(found),
+    }
+}
+
+#[inline]
+fn set(flag: &mut bool) -> Option<&'static str> {
+    *flag = true;
+    None
+}
+
+#[inline]
+fn take<T>(field: &mut Option<T>, value: Option<T>, complaint: &'static str) -> Option<&'static str> {
+    let complaint = if value.is_none() { Some(complaint) } else { None };
+    *field = value;
+    complaint
+}
+
+/// Reads the flags behind a key, and the key in their light.
+fn key_and_flags<'a>(
+    key: &'a [u8],
+    tokens: Tokens<'a>,
+    before: usize,
+) -> Result<(Key<'a>, Flags), &'static str> {
+    if key.len() > LIMITS.key_bytes_max {
+        return Err(text::BAD_FORMAT);
+    }
+    let found = flags(tokens, before);
+    let key = match &found {
+        Ok(found) if found.base64 => Key::decode(key).ok_or(text::META_BAD_KEY)?,
+        _ => Key::plain(key),
+    };
+    Ok((key, found?))
+}
+
+fn reply<'a>(verb: Verb, flags: Tokens<'a>, found: &Flags) -> Reply<'a> {
+    Reply::Meta {
+        verb,
+        flags: flags.rest(),
+        quiet: found.quiet,
+        base64: found.base64,
+        value: found.value,
+    }
+}
+
+/// `mg <key> <flag>*`
+#[inline]
+pub(crate) fn get(mut tokens: Tokens<'_>) -> Line<'_> {
+    let Some(key) = tokens.next() else {
+        return Line::reject(text::BAD_FORMAT, false);
+    };
+    let (key, found) = match key_and_flags(key, tokens, 2) {
+        Ok(read) => read,
+        Err(line) => return Line::reject(line, false),
+    };
+    if found.opaque_too_long {
+        return Line::reject(text::META_OPAQUE_TOO_LONG, false);
+    }
+    Line::Request(Request::Get(Get {
+        keys: Keys::one(key),
+        touch: found.touch,
+        vivify: found.vivify,
+        recache: found.recache,
+        unless_cas: found.compare,
+        new_cas: found.new_cas,
+        value: found.value,
+        no_bump: found.no_bump,
+        reply: reply(Verb::Get, tokens, &found),
+    }))
+}
+
+/// `ms <key> <bytes> <flag>*`
+pub(crate) fn store(mut tokens: Tokens<'_>) -> Line<'_> {
+    let (Some(key), Some(value_len)) = (tokens.next(), tokens.next()) else {
+        return Line::reject(text::BAD_FORMAT, false);
+    };
+    let Some(value_len) = classic::value_len(value_len) else {
+        return Line::reject(text::BAD_FORMAT, false);
+    };
+    let malformed = |line| Line::Reject {
+        line,
+        noreply: false,
+        swallow: u64::from(value_len) + 2,
+    };
+    let (key, found) = match key_and_flags(key, tokens, 3) {
+        Ok(read) => read,
+        Err(line) => return malformed(line),
+    };
+    let mode = match found.mode {
+        None | Some(b'S') => StoreMode::Set,
+        Some(b'E') => StoreMode::Add,
+        Some(b'A') => StoreMode::Append,
+        Some(b'P') => StoreMode::Prepend,
+        Some(b'R') => StoreMode::Replace,
+        Some(_) => return malformed(text::META_STORE_MODE),
+    };
+    if found.opaque_too_long {
+        return malformed(text::META_OPAQUE_TOO_LONG);
+    }
+    let concatenates = matches!(mode, StoreMode::Append | StoreMode::Prepend);
+    // A compare turns set and replace into one and the same thing; add ignores it; for append and prepend zero
+    // stands for none.
+    let (mode, compare) = match (mode, found.compare) {
+        (StoreMode::Set | StoreMode::Replace, Some(cas)) => (StoreMode::Set, Some(cas)),
+        (StoreMode::Add, _) => (StoreMode::Add, None),
+        (mode, compare) => (mode, compare.filter(|cas| *cas != 0)),
+    };
+    let vivify = found.vivify.filter(|_| concatenates);
+    Line::Store(Store {
+        key,
+        value_len,
+        value: &[],
+        mode,
+        flags: found.client_flags,
+        exptime: vivify.or(found.touch).unwrap_or(Exptime::NEVER),
+        compare,
+        new_cas: found.new_cas,
+        invalidate: found.stale && compare.is_some() && mode == StoreMode::Set,
+        vivify,
+        reply: reply(Verb::Store, tokens, &found),
+    })
+}
+
+/// `md <key> <flag>*`
+pub(crate) fn delete(mut tokens: Tokens<'_>) -> Line<'_> {
+    let Some(key) = tokens.next() else {
+        return Line::reject(text::BAD_FORMAT, false);
+    };
+    let (key, found) = match key_and_flags(key, tokens, 2) {
+        Ok(read) => read,
+        Err(line) => return Line::reject(line, false),
+    };
+    if found.opaque_too_long {
+        return Line::reject(text::META_OPAQUE_TOO_LONG, false);
+    }
+    Line::Request(Request::Delete(Delete {
+        key,
+        compare: found.compare,
+        new_cas: found.new_cas,
+        invalidate: found.stale,
+        touch: found.touch,
+        empty_value: found.empty_value,
+        reply: reply(Verb::Delete, tokens, &found),
+    }))
+}
+
+/// `ma <key> <flag>*`
+pub(crate) fn arith(mut tokens: Tokens<'_>) -> Line<'_> {
+    let Some(key) = tokens.next() else {
+        return Line::reject(text::BAD_FORMAT, false);
+    };
+    let Ok((key, found)) = key_and_flags(key, tokens, 2) else {
+        return Line::reject(text::META_ARITH_INVALID, false);
+    };
+    let decrement = match found.mode {
+        None | Some(b'I' | b'+') => false,
+        Some(b'D' | b'-') => true,
+        Some(_) => return Line::reject(text::META_ARITH_MODE, false),
+    };
+    if found.opaque_too_long {
+        return Line::reject(text::META_OPAQUE_TOO_LONG, false);
+    }
+    Line::Request(Request::Arith(Arith {
+        key,
+        delta: found.delta.unwrap_or(1),
+        decrement,
+        initial: found.vivify.map(|exptime| (found.initial, exptime)),
+        compare: found.compare.filter(|cas| *cas != 0),
+        new_cas: found.new_cas,
+        touch: found.touch,
+        reply: reply(Verb::Arith, tokens, &found),
+    }))
+}
+
+/// `mn`, whatever follows.
+pub(crate) fn noop<'a>() -> Line<'a> {
+    Line::Request(Request::Noop(reply(
+        Verb::Noop,
+        Tokens::new(&[]),
+        &Flags::default(),
+    )))
+}
+
+/// `me <key> [b]`
+pub(crate) fn debug(mut tokens: Tokens<'_>) -> Line<'_> {
+    let key = tokens.next().filter(|key| key.len() <= LIMITS.key_bytes_max);
+    let base64 = tokens.next() == Some(b"b");
+    let Some(key) = key.and_then(|key| {
+        if base64 {
+            Key::decode(key)
+        } else {
+            Some(Key::plain(key))
+        }
+    }) else {
+        return Line::reject(text::BAD_FORMAT, false);
+    };
+    let found = Flags {
+        base64,
+        ..Flags::default()
+    };
+    Line::Request(Request::Debug(Debug {
+        key,
+        reply: reply(Verb::Debug, Tokens::new(&[]), &found),
+    }))
+}
