@@ -146,8 +146,9 @@ pub fn whole(input: &[u8]) -> Vec<String> {
 pub fn said(input: &[u8]) -> (Vec<u8>, bool) {
     let mut out = Vec::new();
     let mut rest = input;
-    while let Some(first) = rest.first() {
-        let consumed = match parse(detect(*first), rest) {
+    let wire = detect(input[0]);
+    while !rest.is_empty() {
+        let consumed = match parse(wire, rest) {
             Step::Request { request, len } => {
                 let item = ItemInfo::default();
                 match &request {
