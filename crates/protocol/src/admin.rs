@@ -2,7 +2,7 @@
 //! the server's. Unknown verbs end here too.
 
 use crate::classic::{is_noreply, reply};
-use crate::parse::Line;
+use crate::parse::{Frame, Step};
 use crate::reply::{Reply, Verb};
 use crate::request::Request;
 use crate::token::{self, Tokens};
@@ -181,8 +181,8 @@ impl<'a> Admin<'a> {
 }
 
 /// Parses a line whose verb is none of the data commands.
-pub(crate) fn parse<'a>(line: &'a [u8], verb: &'a [u8], mut tokens: Tokens<'a>) -> Line<'a> {
-    let noreply = is_noreply(line);
+pub(crate) fn parse<'a>(frame: Frame<'a>, verb: &'a [u8], mut tokens: Tokens<'a>) -> Step<'a> {
+    let noreply = is_noreply(frame.line);
     let how = || reply(Verb::Admin, noreply);
     let command = match verb {
         b"cache_memlimit" => {
@@ -196,20 +196,20 @@ pub(crate) fn parse<'a>(line: &'a [u8], verb: &'a [u8], mut tokens: Tokens<'a>) 
         b"extstore" => extstore(tokens).map(|(option, value)| Admin::Extstore(option, value, how())),
         b"refresh_certs" => Ok(Admin::RefreshCerts(how())),
         b"debugtime" => clock(tokens.next()).map(|clock| Admin::DebugTime(clock, how())),
-        _ => return unknown(line, tokens, noreply),
+        _ => return unknown(frame, tokens, noreply),
     };
     match command {
-        Ok(command) => Line::Request(Request::Admin(command)),
-        Err(line) => Line::reject(line, noreply),
+        Ok(command) => frame.request(Request::Admin(command)),
+        Err(line) => frame.reject(line, noreply),
     }
 }
 
 /// No such verb. A browser that was talked into speaking to a cache gets nothing to read.
-fn unknown<'a>(line: &'a [u8], arguments: Tokens<'a>, noreply: bool) -> Line<'a> {
-    if !arguments.rest().is_empty() && token::last(line).starts_with(b"HTTP/") {
-        return Line::Close;
+fn unknown<'a>(frame: Frame<'a>, arguments: Tokens<'a>, noreply: bool) -> Step<'a> {
+    if !arguments.rest().is_empty() && token::last(frame.line).starts_with(b"HTTP/") {
+        return Step::Close;
     }
-    Line::reject(text::ERROR, noreply)
+    frame.reject(text::ERROR, noreply)
 }
 
 fn memory_limit(megabytes: Option<&[u8]>) -> Result<u32, &'static str> {

@@ -3,49 +3,49 @@
 
 use crate::key::{Key, Keys};
 use crate::limits::LIMITS;
-use crate::parse::Line;
+use crate::parse::{Frame, Step};
 use crate::reply::{Reply, Verb};
 use crate::request::{Arith, Delete, Exptime, Flush, Get, Request, Store, StoreMode, Touch};
 use crate::token::{self, Tokens};
 use crate::{admin, meta, number, text};
 
-/// Parses a line that has lost its line end.
+/// Parses a line.
 #[inline]
-pub(crate) fn parse(line: &[u8]) -> Line<'_> {
-    let mut tokens = Tokens::new(line);
+pub(crate) fn parse(frame: Frame<'_>) -> Step<'_> {
+    let mut tokens = Tokens::new(frame.line);
     let Some(verb) = tokens.next() else {
-        return Line::reject(text::ERROR, false);
+        return frame.reject(text::ERROR, false);
     };
     match verb {
-        b"get" => get(tokens, false),
-        b"set" => store(tokens, StoreMode::Set, false),
-        b"mg" => meta::get(tokens),
-        b"ms" => meta::store(tokens),
-        b"gets" => get(tokens, true),
-        b"gat" => get_and_touch(tokens, false),
-        b"gats" => get_and_touch(tokens, true),
-        b"delete" => delete(line, tokens),
-        b"incr" => arith(line, tokens, false),
-        b"decr" => arith(line, tokens, true),
-        b"touch" => touch(line, tokens),
-        b"add" => store(tokens, StoreMode::Add, false),
-        b"replace" => store(tokens, StoreMode::Replace, false),
-        b"append" => store(tokens, StoreMode::Append, false),
-        b"prepend" => store(tokens, StoreMode::Prepend, false),
-        b"cas" => store(tokens, StoreMode::Set, true),
-        b"md" => meta::delete(tokens),
-        b"ma" => meta::arith(tokens),
-        b"mn" => meta::noop(),
-        b"me" => meta::debug(tokens),
-        b"version" => Line::Request(Request::Version(reply(Verb::Version, false))),
-        b"quit" => Line::Request(Request::Quit(reply(Verb::Quit, false))),
-        b"stats" => Line::Request(Request::Stats(
+        b"get" => get(frame, tokens, false),
+        b"set" => store(frame, tokens, StoreMode::Set, false),
+        b"mg" => meta::get(frame, tokens),
+        b"ms" => meta::store(frame, tokens),
+        b"gets" => get(frame, tokens, true),
+        b"gat" => get_and_touch(frame, tokens, false),
+        b"gats" => get_and_touch(frame, tokens, true),
+        b"delete" => delete(frame, tokens),
+        b"incr" => arith(frame, tokens, false),
+        b"decr" => arith(frame, tokens, true),
+        b"touch" => touch(frame, tokens),
+        b"add" => store(frame, tokens, StoreMode::Add, false),
+        b"replace" => store(frame, tokens, StoreMode::Replace, false),
+        b"append" => store(frame, tokens, StoreMode::Append, false),
+        b"prepend" => store(frame, tokens, StoreMode::Prepend, false),
+        b"cas" => store(frame, tokens, StoreMode::Set, true),
+        b"md" => meta::delete(frame, tokens),
+        b"ma" => meta::arith(frame, tokens),
+        b"mn" => meta::noop(frame),
+        b"me" => meta::debug(frame, tokens),
+        b"version" => frame.request(Request::Version(reply(Verb::Version, false))),
+        b"quit" => frame.request(Request::Quit(reply(Verb::Quit, false))),
+        b"stats" => frame.request(Request::Stats(
             token::trim_end(tokens.rest()),
             reply(Verb::Stats, false),
         )),
-        b"flush_all" => flush(line, tokens),
-        b"verbosity" => verbosity(line, tokens),
-        _ => admin::parse(line, verb, tokens),
+        b"flush_all" => flush(frame, tokens),
+        b"verbosity" => verbosity(frame, tokens),
+        _ => admin::parse(frame, verb, tokens),
     }
 }
 
@@ -67,27 +67,27 @@ pub(crate) fn is_noreply(line: &[u8]) -> bool {
 
 /// `get|gets <key>*`
 #[inline]
-fn get(tokens: Tokens<'_>, with_cas: bool) -> Line<'_> {
+fn get<'a>(frame: Frame<'a>, tokens: Tokens<'a>, with_cas: bool) -> Step<'a> {
     let Some(keys) = Keys::line(tokens.rest()) else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
-    Line::Request(Request::Get(read(keys, None, with_cas)))
+    frame.request(Request::Get(read(keys, None, with_cas)))
 }
 
 /// `gat|gats <exptime> <key>*`
-fn get_and_touch(mut tokens: Tokens<'_>, with_cas: bool) -> Line<'_> {
+fn get_and_touch<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, with_cas: bool) -> Step<'a> {
     let exptime = tokens.next();
     let keys = tokens.rest();
     let Some(exptime) = exptime.filter(|_| !keys.is_empty()) else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
     let Some(exptime) = number::signed_32(exptime) else {
-        return Line::reject(text::BAD_EXPTIME, false);
+        return frame.reject(text::BAD_EXPTIME, false);
     };
     let Some(keys) = Keys::line(keys) else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
-    Line::Request(Request::Get(read(keys, Some(Exptime(exptime)), with_cas)))
+    frame.request(Request::Get(read(keys, Some(Exptime(exptime)), with_cas)))
 }
 
 #[inline]
@@ -115,36 +115,32 @@ fn read<'a>(keys: Keys<'a>, touch: Option<Exptime>, with_cas: bool) -> Get<'a> {
 /// While the length is not known nothing can be swallowed and nobody knows whether an answer is wanted; once it is,
 /// whatever else is wrong costs the data too, so that it is not taken for commands.
 #[inline]
-fn store(mut tokens: Tokens<'_>, mode: StoreMode, compares: bool) -> Line<'_> {
+fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, mode: StoreMode, compares: bool) -> Step<'a> {
     let (Some(key), Some(flags), Some(exptime), Some(value_len)) =
         (tokens.next(), tokens.next(), tokens.next(), tokens.next())
     else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
     let Some(value_len) = self::value_len(value_len) else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
     let noreply = is_noreply(tokens.rest());
-    let malformed = Line::Reject {
-        line: text::BAD_FORMAT,
-        noreply,
-        swallow: u64::from(value_len) + 2,
-    };
+    let malformed = || frame.reject_data(text::BAD_FORMAT, noreply, u64::from(value_len) + 2);
     if key.len() > LIMITS.key_bytes_max {
-        return malformed;
+        return malformed();
     }
     let (Some(flags), Some(exptime)) = (number::unsigned_32(flags), number::signed_32(exptime)) else {
-        return malformed;
+        return malformed();
     };
     let compare = if compares {
         let Some(unique) = tokens.next().and_then(number::unsigned) else {
-            return malformed;
+            return malformed();
         };
         Some(unique)
     } else {
         None
     };
-    Line::Store(Store {
+    frame.store(Store {
         key: Key::plain(key),
         value_len,
         value: &[],
@@ -168,15 +164,15 @@ pub(crate) fn value_len(token: &[u8]) -> Option<u32> {
 }
 
 /// `delete <key> [anything] [noreply]`: old clients send a time, which means nothing.
-fn delete<'a>(line: &'a [u8], mut tokens: Tokens<'a>) -> Line<'a> {
+fn delete<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let Some(key) = tokens.next() else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
-    let noreply = is_noreply(line);
+    let noreply = is_noreply(frame.line);
     if key.len() > LIMITS.key_bytes_max {
-        return Line::reject(text::BAD_FORMAT, noreply);
+        return frame.reject(text::BAD_FORMAT, noreply);
     }
-    Line::Request(Request::Delete(Delete {
+    frame.request(Request::Delete(Delete {
         key: Key::plain(key),
         compare: None,
         new_cas: None,
@@ -188,18 +184,18 @@ fn delete<'a>(line: &'a [u8], mut tokens: Tokens<'a>) -> Line<'a> {
 }
 
 /// `incr|decr <key> <delta> [noreply]`
-fn arith<'a>(line: &'a [u8], mut tokens: Tokens<'a>, decrement: bool) -> Line<'a> {
+fn arith<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, decrement: bool) -> Step<'a> {
     let (Some(key), Some(delta)) = (tokens.next(), tokens.next()) else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
-    let noreply = is_noreply(line);
+    let noreply = is_noreply(frame.line);
     if key.len() > LIMITS.key_bytes_max {
-        return Line::reject(text::BAD_FORMAT, noreply);
+        return frame.reject(text::BAD_FORMAT, noreply);
     }
     let Some(delta) = number::unsigned(delta) else {
-        return Line::reject(text::BAD_DELTA, noreply);
+        return frame.reject(text::BAD_DELTA, noreply);
     };
-    Line::Request(Request::Arith(Arith {
+    frame.request(Request::Arith(Arith {
         key: Key::plain(key),
         delta,
         decrement,
@@ -212,19 +208,19 @@ fn arith<'a>(line: &'a [u8], mut tokens: Tokens<'a>, decrement: bool) -> Line<'a
 }
 
 /// `touch <key> <exptime> [noreply]`
-fn touch<'a>(line: &'a [u8], mut tokens: Tokens<'a>) -> Line<'a> {
+fn touch<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let (Some(key), Some(exptime)) = (tokens.next(), tokens.next()) else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
-    let noreply = is_noreply(line);
+    let noreply = is_noreply(frame.line);
     if key.len() > LIMITS.key_bytes_max {
-        return Line::reject(text::BAD_FORMAT, noreply);
+        return frame.reject(text::BAD_FORMAT, noreply);
     }
     let Some(exptime) = number::signed_32(exptime) else {
-        return Line::reject(text::BAD_EXPTIME, noreply);
+        return frame.reject(text::BAD_EXPTIME, noreply);
     };
     let exptime = Exptime(exptime);
-    Line::Request(Request::Touch(Touch {
+    frame.request(Request::Touch(Touch {
         key: Key::plain(key),
         exptime,
         reply: reply(Verb::Touch, noreply),
@@ -232,8 +228,8 @@ fn touch<'a>(line: &'a [u8], mut tokens: Tokens<'a>) -> Line<'a> {
 }
 
 /// `flush_all [delay] [noreply]`
-fn flush<'a>(line: &'a [u8], mut tokens: Tokens<'a>) -> Line<'a> {
-    let noreply = is_noreply(line);
+fn flush<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
+    let noreply = is_noreply(frame.line);
     let rest = tokens.rest();
     let alone = rest.is_empty() || (noreply && token::trim_end(rest) == b"noreply");
     let delay = if alone {
@@ -242,23 +238,23 @@ fn flush<'a>(line: &'a [u8], mut tokens: Tokens<'a>) -> Line<'a> {
         tokens.next().and_then(number::signed_32)
     };
     match delay {
-        Some(delay) => Line::Request(Request::Flush(Flush {
+        Some(delay) => frame.request(Request::Flush(Flush {
             delay: Exptime(delay),
             reply: reply(Verb::Flush, noreply),
         })),
-        None => Line::reject(text::BAD_EXPTIME, noreply),
+        None => frame.reject(text::BAD_EXPTIME, noreply),
     }
 }
 
 /// `verbosity <level> [noreply]`
-fn verbosity<'a>(line: &'a [u8], mut tokens: Tokens<'a>) -> Line<'a> {
-    let noreply = is_noreply(line);
+fn verbosity<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
+    let noreply = is_noreply(frame.line);
     match tokens
         .next()
         .and_then(number::digits)
         .and_then(|level| u32::try_from(level).ok())
     {
-        Some(level) => Line::Request(Request::Verbosity(level, reply(Verb::Verbosity, noreply))),
-        None => Line::reject(text::BAD_FORMAT, noreply),
+        Some(level) => frame.request(Request::Verbosity(level, reply(Verb::Verbosity, noreply))),
+        None => frame.reject(text::BAD_FORMAT, noreply),
     }
 }

@@ -10,6 +10,23 @@
 //!              └─────> Step::Reject(reject) ────────────────────────────────────────> reject.encode(..) ──┘
 //! ```
 //!
+//! ```
+//! use larder_protocol::{ItemInfo, Request, Step, Wire, parse};
+//!
+//! let mut out = Vec::new();
+//! if let Step::Request { request: Request::Get(get), len } = parse(Wire::Text, b"get larder\r\nget") {
+//!     assert_eq!(len, 12);
+//!     for key in get.keys.clone() {
+//!         let item = ItemInfo { value_len: 3, ..ItemInfo::default() };
+//!         get.reply.hit_head(&mut out, key.bytes(), &item, get.value);
+//!         out.extend_from_slice(b"ham");
+//!         get.reply.hit_tail(&mut out, get.value);
+//!     }
+//!     get.reply.end(&mut out);
+//! }
+//! assert_eq!(out, b"VALUE larder 0 3\r\nham\r\nEND\r\n");
+//! ```
+//!
 //! What is accepted and every string that is said is memcached's, version [`VERSION`]. Where a behaviour of that
 //! version looks like an accident the comment at the place says what is done here and why.
 #![forbid(unsafe_code)]

@@ -2,7 +2,7 @@
 
 use crate::key::{Key, Keys};
 use crate::limits::LIMITS;
-use crate::parse::Line;
+use crate::parse::{Frame, Step};
 use crate::reply::{Reply, Verb};
 use crate::request::{Arith, Debug, Delete, Exptime, Get, Request, Store, StoreMode};
 use crate::token::Tokens;
@@ -172,18 +172,18 @@ fn reply<'a>(verb: Verb, flags: Tokens<'a>, found: &Flags) -> Reply<'a> {
 
 /// `mg <key> <flag>*`
 #[inline]
-pub(crate) fn get(mut tokens: Tokens<'_>) -> Line<'_> {
+pub(crate) fn get<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let Some(key) = tokens.next() else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
     let (key, found) = match key_and_flags(key, tokens, 2) {
         Ok(read) => read,
-        Err(line) => return Line::reject(line, false),
+        Err(line) => return frame.reject(line, false),
     };
     if found.opaque_too_long {
-        return Line::reject(text::META_OPAQUE_TOO_LONG, false);
+        return frame.reject(text::META_OPAQUE_TOO_LONG, false);
     }
-    Line::Request(Request::Get(Get {
+    frame.request(Request::Get(Get {
         keys: Keys::one(key),
         touch: found.touch,
         vivify: found.vivify,
@@ -197,18 +197,14 @@ pub(crate) fn get(mut tokens: Tokens<'_>) -> Line<'_> {
 }
 
 /// `ms <key> <bytes> <flag>*`
-pub(crate) fn store(mut tokens: Tokens<'_>) -> Line<'_> {
+pub(crate) fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let (Some(key), Some(value_len)) = (tokens.next(), tokens.next()) else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
     let Some(value_len) = classic::value_len(value_len) else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
-    let malformed = |line| Line::Reject {
-        line,
-        noreply: false,
-        swallow: u64::from(value_len) + 2,
-    };
+    let malformed = |line| frame.reject_data(line, false, u64::from(value_len) + 2);
     let (key, found) = match key_and_flags(key, tokens, 3) {
         Ok(read) => read,
         Err(line) => return malformed(line),
@@ -233,7 +229,7 @@ pub(crate) fn store(mut tokens: Tokens<'_>) -> Line<'_> {
         (mode, compare) => (mode, compare.filter(|cas| *cas != 0)),
     };
     let vivify = found.vivify.filter(|_| concatenates);
-    Line::Store(Store {
+    frame.store(Store {
         key,
         value_len,
         value: &[],
@@ -249,18 +245,18 @@ pub(crate) fn store(mut tokens: Tokens<'_>) -> Line<'_> {
 }
 
 /// `md <key> <flag>*`
-pub(crate) fn delete(mut tokens: Tokens<'_>) -> Line<'_> {
+pub(crate) fn delete<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let Some(key) = tokens.next() else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
     let (key, found) = match key_and_flags(key, tokens, 2) {
         Ok(read) => read,
-        Err(line) => return Line::reject(line, false),
+        Err(line) => return frame.reject(line, false),
     };
     if found.opaque_too_long {
-        return Line::reject(text::META_OPAQUE_TOO_LONG, false);
+        return frame.reject(text::META_OPAQUE_TOO_LONG, false);
     }
-    Line::Request(Request::Delete(Delete {
+    frame.request(Request::Delete(Delete {
         key,
         compare: found.compare,
         new_cas: found.new_cas,
@@ -272,22 +268,22 @@ pub(crate) fn delete(mut tokens: Tokens<'_>) -> Line<'_> {
 }
 
 /// `ma <key> <flag>*`
-pub(crate) fn arith(mut tokens: Tokens<'_>) -> Line<'_> {
+pub(crate) fn arith<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let Some(key) = tokens.next() else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
     let Ok((key, found)) = key_and_flags(key, tokens, 2) else {
-        return Line::reject(text::META_ARITH_INVALID, false);
+        return frame.reject(text::META_ARITH_INVALID, false);
     };
     let decrement = match found.mode {
         None | Some(b'I' | b'+') => false,
         Some(b'D' | b'-') => true,
-        Some(_) => return Line::reject(text::META_ARITH_MODE, false),
+        Some(_) => return frame.reject(text::META_ARITH_MODE, false),
     };
     if found.opaque_too_long {
-        return Line::reject(text::META_OPAQUE_TOO_LONG, false);
+        return frame.reject(text::META_OPAQUE_TOO_LONG, false);
     }
-    Line::Request(Request::Arith(Arith {
+    frame.request(Request::Arith(Arith {
         key,
         delta: found.delta.unwrap_or(1),
         decrement,
@@ -300,8 +296,8 @@ pub(crate) fn arith(mut tokens: Tokens<'_>) -> Line<'_> {
 }
 
 /// `mn`, whatever follows.
-pub(crate) fn noop<'a>() -> Line<'a> {
-    Line::Request(Request::Noop(reply(
+pub(crate) fn noop(frame: Frame<'_>) -> Step<'_> {
+    frame.request(Request::Noop(reply(
         Verb::Noop,
         Tokens::new(&[]),
         &Flags::default(),
@@ -309,7 +305,7 @@ pub(crate) fn noop<'a>() -> Line<'a> {
 }
 
 /// `me <key> [b]`
-pub(crate) fn debug(mut tokens: Tokens<'_>) -> Line<'_> {
+pub(crate) fn debug<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let key = tokens.next().filter(|key| key.len() <= LIMITS.key_bytes_max);
     let base64 = tokens.next() == Some(b"b");
     let Some(key) = key.and_then(|key| {
@@ -319,13 +315,13 @@ pub(crate) fn debug(mut tokens: Tokens<'_>) -> Line<'_> {
             Some(Key::plain(key))
         }
     }) else {
-        return Line::reject(text::BAD_FORMAT, false);
+        return frame.reject(text::BAD_FORMAT, false);
     };
     let found = Flags {
         base64,
         ..Flags::default()
     };
-    Line::Request(Request::Debug(Debug {
+    frame.request(Request::Debug(Debug {
         key,
         reply: reply(Verb::Debug, Tokens::new(&[]), &found),
     }))

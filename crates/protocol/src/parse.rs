@@ -86,35 +86,50 @@ pub fn body_tail_is_valid(tail: &[u8]) -> bool {
     matches!(tail, [] | [b'\r', b'\n'])
 }
 
-/// What a line turned out to be, before its length and body are accounted for.
-pub(crate) enum Line<'a> {
-    /// All of a request.
-    Request(Request<'a>),
-    /// The head of a store; `request.value_len` bytes and CR LF follow.
-    Store(Store<'a>),
-    /// Malformed.
-    Reject {
-        line: &'static str,
-        noreply: bool,
-        /// Bytes of data that belong to it.
-        swallow: u64,
-    },
-    /// Close without an answer.
-    Close,
+/// A line with its place in the input: all that a grammar needs to say what step it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    /// The line without its end.
+    pub(crate) line: &'a [u8],
+    input: &'a [u8],
+    /// How long the line is with its end.
+    head: usize,
 }
 
-impl Line<'_> {
+impl<'a> Frame<'a> {
+    /// The line is all of a request.
+    #[inline]
+    pub(crate) fn request(self, request: Request<'a>) -> Step<'a> {
+        Step::Request {
+            request,
+            len: self.head,
+        }
+    }
+
+    /// The line is the head of a store; `store.value_len` bytes and CR LF follow.
+    #[inline]
+    pub(crate) fn store(self, store: Store<'a>) -> Step<'a> {
+        with_text_body(self.input, self.head, store)
+    }
+
     /// Malformed, nothing follows.
     #[inline]
-    pub(crate) fn reject(line: &'static str, noreply: bool) -> Self {
-        Line::Reject {
-            line,
-            noreply,
-            swallow: 0,
+    pub(crate) fn reject(self, line: &'static str, noreply: bool) -> Step<'a> {
+        self.reject_data(line, noreply, 0)
+    }
+
+    /// Malformed, and so many bytes of data belong to it.
+    pub(crate) fn reject_data(self, line: &'static str, noreply: bool, swallow: u64) -> Step<'a> {
+        Step::Reject {
+            reject: Reject::line(line, noreply),
+            len: self.head,
+            swallow,
+            close: false,
         }
     }
 }
 
+#[inline]
 fn parse_text(input: &[u8]) -> Step<'_> {
     let Some(newline) = memchr(b'\n', input) else {
         return unterminated(input);
@@ -128,21 +143,7 @@ fn parse_text(input: &[u8]) -> Step<'_> {
     if head < 4 {
         return shortest(line, head);
     }
-    match classic::parse(line) {
-        Line::Request(request) => Step::Request { request, len: head },
-        Line::Store(store) => with_text_body(input, head, store),
-        Line::Reject {
-            line,
-            noreply,
-            swallow,
-        } => Step::Reject {
-            reject: Reject::line(line, noreply),
-            len: head,
-            swallow,
-            close: false,
-        },
-        Line::Close => Step::Close,
-    }
+    classic::parse(Frame { line, input, head })
 }
 
 /// A line of fewer than four bytes, its end included: malformed whatever it says, but for `mn` and a bare LF, which
@@ -188,6 +189,7 @@ fn unterminated(input: &[u8]) -> Step<'_> {
 }
 
 /// A store's head is parsed: is its body there?
+#[inline]
 fn with_text_body<'a>(input: &'a [u8], head: usize, mut store: Store<'a>) -> Step<'a> {
     let value_len = store.value_len as usize;
     let rest = input.get(head..).unwrap_or_default();
