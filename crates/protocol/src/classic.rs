@@ -7,7 +7,7 @@ use crate::parse::{Frame, Step};
 use crate::reply::{Reply, Verb};
 use crate::request::{Arith, Delete, Exptime, Flush, Get, Request, Store, StoreMode, Touch};
 use crate::token::{self, Tokens};
-use crate::{admin, meta, number, text};
+use crate::{admin_grammar, meta, number, text};
 
 /// Parses a line.
 #[inline]
@@ -45,7 +45,7 @@ pub(crate) fn parse(frame: Frame<'_>) -> Step<'_> {
         )),
         b"flush_all" => flush(frame, tokens),
         b"verbosity" => verbosity(frame, tokens),
-        _ => admin::parse(frame, verb, tokens),
+        _ => admin_grammar::parse(frame, verb, tokens),
     }
 }
 

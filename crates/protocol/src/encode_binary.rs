@@ -7,8 +7,8 @@
 //! ```
 
 use crate::VERSION;
-use crate::binary::op;
 use crate::item::ItemInfo;
+use crate::opcode as op;
 use crate::outcome::Outcome;
 use crate::reply::Verb;
 

@@ -45,6 +45,7 @@
 )]
 
 mod admin;
+mod admin_grammar;
 mod base64;
 mod binary;
 mod classic;
@@ -56,7 +57,9 @@ mod item;
 mod key;
 mod limits;
 mod meta;
+mod meta_flags;
 mod number;
+mod opcode;
 mod outcome;
 mod parse;
 mod reject;
