@@ -3,4 +3,84 @@
 //! One normalised [`Request`] serves the three wires (classic text, meta text, binary), so that whoever executes
 //! requests does it once; the [`Reply`] inside each request remembers how to say the answer on the wire it came from.
 //! No sockets, no clock, no store, no allocation on the hot path.
+//!
+//! ```text
+//! bytes ── parse() ──> Step::Request(Request { .., reply }) ── executed elsewhere ──> reply.hit_head(..) ──> bytes
+//!              └─────> Step::Body(Store { .., reply }) ─────── value streamed ──────> reply.outcome(..) ──┘
+//!              └─────> Step::Reject(reject) ────────────────────────────────────────> reject.encode(..) ──┘
+//! ```
+//!
+//! ```
+//! use larder_protocol::{ItemInfo, Request, Step, Wire, parse};
+//!
+//! let mut out = Vec::new();
+//! if let Step::Request { request: Request::Get(get), len } = parse(Wire::Text, b"get larder\r\nget") {
+//!     assert_eq!(len, 12);
+//!     for key in get.keys.clone() {
+//!         let item = ItemInfo { value_len: 3, ..ItemInfo::default() };
+//!         get.reply.hit_head(&mut out, key.bytes(), &item, get.value);
+//!         out.extend_from_slice(b"ham");
+//!         get.reply.hit_tail(&mut out, get.value);
+//!     }
+//!     get.reply.end(&mut out);
+//! }
+//! assert_eq!(out, b"VALUE larder 0 3\r\nham\r\nEND\r\n");
+//! ```
+//!
+//! What is accepted and every string that is said is memcached's, version [`VERSION`]. Where a behaviour of that
+//! version looks like an accident the comment at the place says what is done here and why.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic
+    )
+)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, reason = "a test that unwraps nothing should fail")
+)]
+
+mod admin;
+mod admin_grammar;
+mod base64;
+mod binary;
+mod classic;
+mod dump;
+mod encode_binary;
+mod encode_classic;
+mod encode_meta;
+mod item;
+mod key;
+mod limits;
+mod meta;
+mod meta_flags;
+mod number;
+mod opcode;
+mod outcome;
+mod parse;
+mod reject;
+mod reply;
+mod request;
+mod stats;
+pub mod text;
+mod token;
+
+pub use admin::{Admin, Automove, Clock, Crawler, Lru, ShutdownMode, Slabs, WatchClasses};
+pub use dump::{cachedump_line, metadump_line, mgdump_line, uri_encode};
+pub use item::ItemInfo;
+pub use key::{Key, Keys};
+pub use limits::Limits;
+pub use outcome::Outcome;
+pub use parse::{Step, Wire, body_tail_is_valid, detect, parse};
+pub use reject::Reject;
+pub use reply::{OwnedReply, Reply, Verb};
+pub use request::{
+    Arith, Debug, Delete, Exptime, Flush, Get, KEY_BYTES_MAX, Request, Store, StoreMode, Touch,
+};
+
+/// The version this wire is: what `version` answers. Clients parse it as three numbers, so nothing may follow.
+pub const VERSION: &str = "1.6.45";

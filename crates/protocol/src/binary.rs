@@ -1,0 +1,255 @@
+//! The grammar of the binary wire: a header of 24 bytes, then extras, key and value.
+//!
+//! ```text
+//!  0      1       2     4       5         6        8       12      16    24
+//!  | 0x80 | opcode | key | extras | datatype | bucket | body  | opaque | cas |
+//!                    len   len      ignored    ignored  len
+//! ```
+
+use crate::encode_binary::status;
+use crate::key::{Key, Keys};
+use crate::limits::LIMITS;
+use crate::opcode as op;
+use crate::parse::Step;
+use crate::reject::Reject;
+use crate::reply::Reply;
+use crate::request::{Arith, Delete, Exptime, Flush, Get, Request, Store, StoreMode, Touch};
+
+/// First byte of a request.
+pub(crate) const MAGIC: u8 = 0x80;
+const HEADER_LEN: usize = 24;
+
+struct Header {
+    opcode: u8,
+    key_len: usize,
+    extras_len: usize,
+    body_len: usize,
+    opaque: u32,
+    cas: u64,
+}
+
+impl Header {
+    fn read(bytes: &[u8; HEADER_LEN]) -> Option<Self> {
+        let [magic, opcode, k0, k1, extras_len, _, _, _, rest @ ..] = *bytes;
+        let [b0, b1, b2, b3, o0, o1, o2, o3, cas @ ..] = rest;
+        (magic == MAGIC).then(|| Header {
+            opcode,
+            key_len: usize::from(u16::from_be_bytes([k0, k1])),
+            extras_len: usize::from(extras_len),
+            body_len: u32::from_be_bytes([b0, b1, b2, b3]) as usize,
+            opaque: u32::from_be_bytes([o0, o1, o2, o3]),
+            cas: u64::from_be_bytes(cas),
+        })
+    }
+
+    /// Whether the lengths are what the opcode calls for; None when there is no such opcode. Stricter than memcached
+    /// where that leaves bytes behind which nothing can make sense of.
+    fn lengths_fit(&self) -> Option<bool> {
+        let Header {
+            key_len,
+            extras_len,
+            body_len,
+            ..
+        } = *self;
+        let bare = extras_len == 0 && key_len == 0 && body_len == 0;
+        let keyed = |extras: usize| extras_len == extras && key_len > 0 && body_len == key_len + extras;
+        let stores = |extras: usize| extras_len == extras && key_len > 0;
+        Some(match op::loud(self.opcode) {
+            op::GET | op::GETK | op::DELETE => keyed(0),
+            op::GAT | op::GATK | op::TOUCH => keyed(4),
+            op::INCREMENT | op::DECREMENT => keyed(20),
+            op::SET | op::ADD | op::REPLACE => stores(8),
+            op::APPEND | op::PREPEND => stores(0),
+            op::STAT => extras_len == 0 && body_len == key_len,
+            op::FLUSH => key_len == 0 && body_len == extras_len && (extras_len == 0 || extras_len == 4),
+            op::QUIT | op::NOOP | op::VERSION | op::SASL_LIST => bare,
+            op::SASL_AUTH | op::SASL_STEP => stores(0),
+            _ => return None,
+        })
+    }
+}
+
+/// Parses the front of `input`.
+pub(crate) fn parse(input: &[u8]) -> Step<'_> {
+    if input.first().is_some_and(|magic| *magic != MAGIC) {
+        return Step::Close;
+    }
+    let Some((bytes, rest)) = input.split_first_chunk::<HEADER_LEN>() else {
+        return Step::Incomplete { need: HEADER_LEN };
+    };
+    let Some(header) = Header::read(bytes) else {
+        return Step::Close;
+    };
+    let refuse = |status, swallow, close| Step::Reject {
+        reject: Reject::binary(header.opcode, header.opaque, status),
+        len: HEADER_LEN,
+        swallow,
+        close,
+    };
+    if header.key_len + header.extras_len > header.body_len {
+        return refuse(status::UNKNOWN, 0, true);
+    }
+    if header.key_len > LIMITS.key_bytes_max {
+        return refuse(status::INVALID, 0, true);
+    }
+    match header.lengths_fit() {
+        // All of the body goes, where memcached also takes as many bytes again as extras and key have.
+        None => return refuse(status::UNKNOWN, header.body_len as u64, false),
+        Some(false) => return refuse(status::INVALID, 0, true),
+        Some(true) => {}
+    }
+    if matches!(header.opcode, op::SASL_LIST | op::SASL_AUTH | op::SASL_STEP) {
+        return refuse(status::UNKNOWN, header.body_len as u64, false);
+    }
+    let head = HEADER_LEN + header.extras_len + header.key_len;
+    let Some((extras, rest)) = rest.split_at_checked(header.extras_len) else {
+        return Step::Incomplete { need: head };
+    };
+    let Some((key, rest)) = rest.split_at_checked(header.key_len) else {
+        return Step::Incomplete { need: head };
+    };
+    let value_len = header.body_len - header.extras_len - header.key_len;
+    request(&header, head, extras, key, rest, value_len)
+}
+
+/// A head whose lengths are right, in words.
+fn request<'a>(
+    header: &Header,
+    head: usize,
+    extras: &'a [u8],
+    key: &'a [u8],
+    rest: &'a [u8],
+    value_len: usize,
+) -> Step<'a> {
+    let opcode = op::loud(header.opcode);
+    let reply = Reply::Binary {
+        opcode: header.opcode,
+        opaque: header.opaque,
+        quiet: opcode != header.opcode,
+    };
+    let mut extras = Extras(extras);
+    let compare = Some(header.cas).filter(|cas| *cas != 0);
+    let request = match opcode {
+        op::GET | op::GETK | op::GAT | op::GATK => Request::Get(Get {
+            keys: Keys::one(Key::plain(key)),
+            touch: matches!(opcode, op::GAT | op::GATK).then(|| extras.exptime()),
+            vivify: None,
+            recache: None,
+            unless_cas: None,
+            new_cas: None,
+            value: true,
+            no_bump: false,
+            reply,
+        }),
+        op::SET | op::ADD | op::REPLACE | op::APPEND | op::PREPEND => {
+            let concatenates = matches!(opcode, op::APPEND | op::PREPEND);
+            let mode = match opcode {
+                op::APPEND => StoreMode::Append,
+                op::PREPEND => StoreMode::Prepend,
+                // A compare makes all three of them the same.
+                _ if compare.is_some() => StoreMode::Set,
+                op::ADD => StoreMode::Add,
+                op::REPLACE => StoreMode::Replace,
+                _ => StoreMode::Set,
+            };
+            let flags = if concatenates { 0 } else { extras.u32() };
+            let exptime = if concatenates {
+                Exptime::NEVER
+            } else {
+                extras.exptime()
+            };
+            let store = Store {
+                key: Key::plain(key),
+                value_len: value_len as u32,
+                value: &[],
+                mode,
+                flags,
+                exptime,
+                compare,
+                new_cas: None,
+                invalidate: false,
+                vivify: None,
+                reply,
+            };
+            return match rest.get(..value_len) {
+                Some(value) => {
+                    let request = Request::Store(Store { value, ..store });
+                    Step::Request {
+                        request,
+                        len: head + value_len,
+                    }
+                }
+                None => Step::Body {
+                    request: store,
+                    head,
+                    tail: 0,
+                },
+            };
+        }
+        op::DELETE => Request::Delete(Delete {
+            key: Key::plain(key),
+            compare,
+            new_cas: None,
+            invalidate: false,
+            touch: None,
+            empty_value: false,
+            reply,
+        }),
+        op::INCREMENT | op::DECREMENT => {
+            let (delta, initial, exptime) = (extras.u64(), extras.u64(), extras.u32());
+            Request::Arith(Arith {
+                key: Key::plain(key),
+                delta,
+                decrement: opcode == op::DECREMENT,
+                // All ones: do not create.
+                initial: (exptime != u32::MAX).then(|| (initial, clamped(exptime))),
+                compare,
+                new_cas: None,
+                touch: None,
+                reply,
+            })
+        }
+        op::TOUCH => Request::Touch(Touch {
+            key: Key::plain(key),
+            exptime: extras.exptime(),
+            reply,
+        }),
+        op::FLUSH => Request::Flush(Flush {
+            delay: extras.exptime(),
+            reply,
+        }),
+        op::VERSION => Request::Version(reply),
+        op::QUIT => Request::Quit(reply),
+        op::STAT => Request::Stats(key, reply),
+        _ => Request::Noop(reply),
+    };
+    Step::Request { request, len: head }
+}
+
+/// The extras, read front to back; their length is checked, so what is not there reads as zero.
+struct Extras<'a>(&'a [u8]);
+
+impl Extras<'_> {
+    fn u32(&mut self) -> u32 {
+        self.0.split_first_chunk().map_or(0, |(bytes, rest)| {
+            self.0 = rest;
+            u32::from_be_bytes(*bytes)
+        })
+    }
+
+    fn u64(&mut self) -> u64 {
+        self.0.split_first_chunk().map_or(0, |(bytes, rest)| {
+            self.0 = rest;
+            u64::from_be_bytes(*bytes)
+        })
+    }
+
+    fn exptime(&mut self) -> Exptime {
+        clamped(self.u32())
+    }
+}
+
+/// An expiry here is unsigned: all ones is a date far off, not the past that the same bits are in text.
+fn clamped(exptime: u32) -> Exptime {
+    Exptime(i32::try_from(exptime).unwrap_or(i32::MAX))
+}

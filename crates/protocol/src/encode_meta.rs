@@ -1,0 +1,162 @@
+//! Answers in meta text: a two-letter code, then the flags that were asked for, in the order they were asked.
+
+use crate::item::ItemInfo;
+use crate::outcome::Outcome;
+use crate::reply::Verb;
+use crate::token::Tokens;
+use crate::{base64, encode_classic, number};
+
+/// What a meta request asked for.
+pub(crate) struct Wanted<'a> {
+    pub(crate) verb: Verb,
+    pub(crate) flags: &'a [u8],
+    pub(crate) quiet: bool,
+    pub(crate) base64: bool,
+    pub(crate) value: bool,
+}
+
+/// `VA <bytes>` or `HD`, then flags, then the state of the refill race: `Z`, `X`, `W` in this order.
+#[inline]
+pub(crate) fn hit_head(out: &mut Vec<u8>, flags: &[u8], key: &[u8], item: &ItemInfo, with_value: bool) {
+    if with_value {
+        out.extend_from_slice(b"VA ");
+        number::push(out, item.value_len);
+    } else {
+        out.extend_from_slice(b"HD");
+    }
+    let mut ttl_s = item.ttl_before_s;
+    for token in Tokens::new(flags) {
+        match token.first() {
+            Some(b's') => flag(out, b's', item.value_len),
+            Some(b't') => ttl(out, ttl_s),
+            Some(b'c') => flag(out, b'c', item.cas),
+            Some(b'f') => flag(out, b'f', item.client_flags),
+            Some(b'l') => flag(out, b'l', item.idle_s),
+            Some(b'h') => flag(out, b'h', u8::from(item.hit_before)),
+            // The item says how it shows its key, whatever this request sent.
+            Some(b'k') => push_key(out, key, item.key_is_binary),
+            Some(b'O') => push_token(out, token),
+            // Where these stand says which time to live the `t`s see: before them the old one, after them the new.
+            Some(b'T' | b'N') => ttl_s = item.ttl_after_s,
+            _ => {}
+        }
+    }
+    for (said, letter) in [(item.win_sent, b'Z'), (item.stale, b'X'), (item.won, b'W')] {
+        if said {
+            out.extend_from_slice(&[b' ', letter]);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// `EN` and what can be said without an item.
+pub(crate) fn miss(out: &mut Vec<u8>, flags: &[u8], base64: bool, key: &[u8]) {
+    out.extend_from_slice(b"EN");
+    reflect(out, flags, base64, key);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The answer to `ms`, `md`, `ma`, `mn`, and to what failed.
+pub(crate) fn outcome(out: &mut Vec<u8>, wanted: &Wanted<'_>, key: &[u8], outcome: Outcome, item: &ItemInfo) {
+    let code = match outcome {
+        Outcome::Stored | Outcome::Deleted | Outcome::Touched => "HD",
+        Outcome::Number { value } => return counter(out, wanted, key, value, item),
+        Outcome::NotStored => "NS",
+        Outcome::Exists => "EX",
+        Outcome::NotFound => "NF",
+        Outcome::Ok if wanted.verb == Verb::Noop => "MN",
+        Outcome::Ok => "HD",
+        other => return encode_classic::error(out, wanted.verb, other),
+    };
+    if wanted.quiet && code == "HD" {
+        return;
+    }
+    out.extend_from_slice(code.as_bytes());
+    if wanted.verb == Verb::Store {
+        for token in Tokens::new(wanted.flags) {
+            match token.first() {
+                Some(b'O') => push_token(out, token),
+                Some(b'k') => push_key(out, key, wanted.base64),
+                Some(b'c') => flag(out, b'c', item.cas),
+                Some(b's') => flag(out, b's', item.value_len),
+                _ => {}
+            }
+        }
+    } else {
+        reflect(out, wanted.flags, wanted.base64, key);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// `ma` that worked: `VA <digits>` or `HD`.
+fn counter(out: &mut Vec<u8>, wanted: &Wanted<'_>, key: &[u8], value: u64, item: &ItemInfo) {
+    if wanted.quiet {
+        return;
+    }
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(value).as_bytes();
+    if wanted.value {
+        out.extend_from_slice(b"VA ");
+        number::push(out, digits.len());
+    } else {
+        out.extend_from_slice(b"HD");
+    }
+    let mut ttl_s = item.ttl_before_s;
+    for token in Tokens::new(wanted.flags) {
+        match token.first() {
+            Some(b'c') => flag(out, b'c', item.cas),
+            Some(b't') => ttl(out, ttl_s),
+            Some(b'O') => push_token(out, token),
+            Some(b'k') => push_key(out, key, wanted.base64),
+            Some(b'T' | b'N') => ttl_s = item.ttl_after_s,
+            _ => {}
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    if wanted.value {
+        out.extend_from_slice(digits);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// The flags that need no item: opaque and key.
+fn reflect(out: &mut Vec<u8>, flags: &[u8], base64: bool, key: &[u8]) {
+    for token in Tokens::new(flags) {
+        match token.first() {
+            Some(b'O') => push_token(out, token),
+            Some(b'k') => push_key(out, key, base64),
+            _ => {}
+        }
+    }
+}
+
+#[inline]
+fn flag<N: itoa::Integer>(out: &mut Vec<u8>, letter: u8, value: N) {
+    out.extend_from_slice(&[b' ', letter]);
+    number::push(out, value);
+}
+
+#[inline]
+fn ttl(out: &mut Vec<u8>, ttl_s: Option<u32>) {
+    match ttl_s {
+        Some(seconds) => flag(out, b't', seconds),
+        None => out.extend_from_slice(b" t-1"),
+    }
+}
+
+#[inline]
+fn push_token(out: &mut Vec<u8>, token: &[u8]) {
+    out.push(b' ');
+    out.extend_from_slice(token);
+}
+
+/// ` k<key>`, or ` k<base64> b`: the `b` stands right after the key, wherever it stood in the request.
+fn push_key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
+    out.extend_from_slice(b" k");
+    if binary {
+        base64::encode(out, key);
+        out.extend_from_slice(b" b");
+    } else {
+        out.extend_from_slice(key);
+    }
+}

@@ -1,0 +1,48 @@
+//! The answer to what could not be parsed.
+
+use crate::encode_binary;
+
+/// Why a request was refused, ready to be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reject(Repr);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Repr {
+    Silent,
+    Line(&'static str),
+    Binary { opcode: u8, opaque: u32, status: u16 },
+}
+
+impl Reject {
+    /// A line, unless the request asked for silence.
+    pub(crate) fn line(line: &'static str, noreply: bool) -> Self {
+        Reject(if noreply { Repr::Silent } else { Repr::Line(line) })
+    }
+
+    /// A binary status with its words.
+    pub(crate) fn binary(opcode: u8, opaque: u32, status: u16) -> Self {
+        Reject(Repr::Binary {
+            opcode,
+            opaque,
+            status,
+        })
+    }
+
+    /// Appends the answer; nothing where the request asked for silence.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match &self.0 {
+            Repr::Silent => {}
+            Repr::Line(line) => {
+                out.extend_from_slice(line.as_bytes());
+                out.extend_from_slice(b"\r\n");
+            }
+            Repr::Binary {
+                opcode,
+                opaque,
+                status,
+            } => {
+                encode_binary::error(out, *opcode, *opaque, *status, encode_binary::words(*status));
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Statistics and item metadata as answers: one name and value at a time, then an end.
+
+use crate::encode_binary::{self, Header, status};
+use crate::item::ItemInfo;
+use crate::reply::Reply;
+use crate::{base64, number, text};
+
+impl Reply<'_> {
+    /// One statistic: `STAT <name> <value>`, or a packet with name and value. The value must not be empty, and the
+    /// name must hold no blank: clients take both for the end of what they can parse.
+    pub fn stat(&self, out: &mut Vec<u8>, name: &str, value: &[u8]) {
+        if let Reply::Binary { opcode, opaque, .. } = self {
+            let fields = Header {
+                key_len: name.len() as u16,
+                body_len: (name.len() + value.len()) as u32,
+                ..Header::default()
+            };
+            encode_binary::header(out, *opcode, *opaque, fields);
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(value);
+            return;
+        }
+        out.extend_from_slice(b"STAT ");
+        out.extend_from_slice(name.as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(value);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// One statistic that is a number.
+    pub fn stat_number(&self, out: &mut Vec<u8>, name: &str, value: u64) {
+        self.stat(out, name, itoa::Buffer::new().format(value).as_bytes());
+    }
+
+    /// The end of the statistics: `END`, or a packet with neither name nor value.
+    pub fn stats_end(&self, out: &mut Vec<u8>) {
+        match self {
+            Reply::Binary { opcode, opaque, .. } => {
+                encode_binary::header(out, *opcode, *opaque, Header::default());
+            }
+            Reply::Classic { .. } | Reply::Meta { .. } => out.extend_from_slice(b"END\r\n"),
+        }
+    }
+
+    /// There are no such statistics: `ERROR`, or "Not found".
+    pub fn stats_unknown(&self, out: &mut Vec<u8>) {
+        if let Reply::Binary { opcode, opaque, .. } = self {
+            let status = status::NOT_FOUND;
+            encode_binary::error(out, *opcode, *opaque, status, encode_binary::words(status));
+            return;
+        }
+        self.line(out, text::ERROR);
+    }
+
+    /// The answer to `me` for an item that is there; `class` and `size` (in bytes, all overhead included) are what the
+    /// store makes of memcached's slab class and total size. For one that is not, [`Reply::miss`].
+    pub fn debug(&self, out: &mut Vec<u8>, key: &[u8], item: &ItemInfo, class: u32, size: u64) {
+        out.extend_from_slice(b"ME ");
+        if item.key_is_binary {
+            base64::encode(out, key);
+        } else {
+            out.extend_from_slice(key);
+        }
+        out.extend_from_slice(b" exp=");
+        match item.ttl_after_s {
+            Some(seconds) => number::push(out, seconds),
+            None => out.extend_from_slice(b"-1"),
+        }
+        out.extend_from_slice(b" la=");
+        number::push(out, item.idle_s);
+        out.extend_from_slice(b" cas=");
+        number::push(out, item.cas);
+        out.extend_from_slice(if item.hit_before {
+            b" fetch=yes cls="
+        } else {
+            b" fetch=no cls="
+        });
+        number::push(out, class);
+        out.extend_from_slice(b" size=");
+        number::push(out, size);
+        out.extend_from_slice(b"\r\n");
+    }
+}
