@@ -4,4 +4,3 @@
 //! requests does it once; the [`Reply`] inside each request remembers how to say the answer on the wire it came from.
 //! No sockets, no clock, no store, no allocation on the hot path.
 #![forbid(unsafe_code)]
-
