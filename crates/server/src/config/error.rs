@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why no configuration could be made. Its text is meant for the operator: it names what was given, where, and
-/// what to give instead.
+/// Why no configuration could be made. Its text is meant for the operator: it names what was given, where,
+/// and what to give instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -22,8 +22,8 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// The exit code of a process that ends with this error: 64 (`EX_USAGE`) or 78 (`EX_CONFIG`) of `sysexits.h`,
-    /// as memcached uses 64 for its options.
+    /// The exit code of a process that ends with this error: 64 (`EX_USAGE`) or 78 (`EX_CONFIG`) of
+    /// `sysexits.h`, as memcached uses 64 for its options.
     pub fn exit_code(&self) -> u8 {
         match self {
             ConfigError::Usage(_) => 64,

@@ -1,8 +1,9 @@
 //! The pages that `-h`, `--help=ext`, `-V` and `-i` print, at most 80 columns wide.
 //!
-//! memcached's own test harness reads `-h` to learn what a server can do: the words `ext_path`, `proxy_config`,
-//! `enable-ssl` and `sasl` would switch on tests of things that are not here, or that differ on purpose. So SSD
-//! storage under memcached's names has a page of its own, and what is refused is not listed.
+//! memcached's own test harness reads `-h` to learn what a server can do: the words `ext_path`,
+//! `proxy_config`, `enable-ssl` and `sasl` would switch on tests of things that are not here, or that differ
+//! on purpose. So SSD storage under memcached's names has a page of its own, and what is refused is not
+//! listed.
 
 use super::error::ConfigError;
 use super::options::{Effect, Fallback, Group, Id, Kind, OPTIONS, Opt};

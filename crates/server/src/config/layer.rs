@@ -1,10 +1,10 @@
 //! Raw values, each with its origin, before anyone has asked what they mean: the first of the two steps.
 //!
 //! ```text
-//! command line ─┐
-//! environment  ─┼─> one layer each ─> merged: the highest layer that gives an option gives all of it
-//! file         ─┤                                (a list is replaced, never mixed)
-//! defaults     ─┘
+//! command line --+
+//! environment  --+-> one layer each -> merged: the highest layer that gives an option gives all of it
+//! file         --+                             (a list is replaced, never mixed)
+//! defaults     --+
 //! ```
 
 use std::collections::BTreeMap;
@@ -82,8 +82,8 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Adds one value. A list grows, a count counts, anything else is replaced by the later value, as getopt does. `-o`
-    /// is taken apart into its words here; its `ext_path` is `--ssd` under another name.
+    /// Adds one value. A list grows, a count counts, anything else is replaced by the later value, as getopt
+    /// does. `-o` is taken apart into its words here; its `ext_path` is `--ssd` under another name.
     ///
     /// # Errors
     /// The option is refused, the value is not of the option's form, or a word of `-o` is not known.

@@ -20,8 +20,8 @@ impl Listen {
     };
 
     /// The socket addresses of this entry; `default_port` is the port of `-p`, 0 for one the kernel picks.
-    /// Every interface is two addresses, IPv4 and IPv6: bind the second with `IPV6_V6ONLY`, and go on without it
-    /// where IPv6 is switched off.
+    /// Every interface is two addresses, IPv4 and IPv6: bind the second with `IPV6_V6ONLY`, and go on without
+    /// it where IPv6 is switched off.
     ///
     /// # Errors
     /// The name does not resolve.
@@ -46,9 +46,9 @@ impl Listen {
     }
 }
 
-/// Reads one `-l` value: entries separated by commas or semicolons, each `host`, `host:port`, `[v6]`, `[v6]:port`,
-/// a bare IPv6 address, or `*`. memcached's prefixes `notls:` and `tag[..]:` are dropped, since there is no TLS and
-/// a tag has no effect here.
+/// Reads one `-l` value: entries separated by commas or semicolons, each `host`, `host:port`, `[v6]`,
+/// `[v6]:port`, a bare IPv6 address, or `*`. memcached's prefixes `notls:` and `tag[..]:` are dropped, since
+/// there is no TLS and a tag has no effect here.
 ///
 /// # Errors
 /// An entry of another form, a port that is none, or a prefix that asks for TLS or a protocol of its own.

@@ -3,7 +3,7 @@
 //! ```text
 //! options.rs, words.rs    the tables: every option, every -o word
 //!    |
-//! sources.rs              command line, environment, file  ─> layer.rs   raw values with origins
+//! sources.rs              command line, environment, file  -> layer.rs   raw values with origins
 //!    |                                                            |
 //! values.rs listen.rs ssd.rs   texts to values               resolve.rs  bounds, conflicts
 //!    |                                                            |
@@ -12,7 +12,8 @@
 //!                                                            settings.rs `stats settings`
 //! ```
 //!
-//! Flags go over environment, environment over file, file over default. Nothing here opens a socket or a device.
+//! Flags go over environment, environment over file, file over default. Nothing here opens a socket or a
+//! device.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! The table of options. The parser, the help pages, the environment, the file, the example file and
-//! `--print-config` are all read off it; nothing about an option is written down anywhere else, except what its
-//! value comes to mean (`resolve.rs`).
+//! `--print-config` are all read off it; nothing about an option is written down anywhere else, except what
+//! its value comes to mean (`resolve.rs`).
 
 /// Names one option of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -300,7 +300,8 @@ pub const OPTIONS: &[Opt] = {
     opt(Id::UnixMask, Some('a'), "unix-mask", Octal, Is("700"), Network,
         "access mask of the Unix socket, octal"),
     opt(Id::Listen, Some('l'), "listen", List("HOST[:PORT]"),
-        Computed { how: "127.0.0.1; every interface under the name memcached", example: "127.0.0.1" }, Network,
+        Computed { how: "127.0.0.1; every interface under the name memcached", example: "127.0.0.1" },
+        Network,
         "addresses to listen on, separated by commas; * is every interface, [::1]:11211 an IPv6 address \
          with a port"),
     opt(Id::ConnLimit, Some('c'), "conn-limit", number(1, INT_MAX), Is("1024"), Network,

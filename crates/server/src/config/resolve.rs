@@ -1,4 +1,5 @@
-//! From raw values to the resolved configuration: the second of the two steps. Bounds and conflicts are judged here.
+//! From raw values to the resolved configuration: the second of the two steps. Bounds and conflicts are
+//! judged here.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,10 +13,12 @@ use super::resolved::{Config, Io, Personality, Protocol, TcpPort, UnixSocket};
 use super::ssd::{SsdPath, SsdShare, ssd_path, ssd_share};
 use super::values::{self, GIB, KIB, MIB};
 
-/// The smallest memory limit that gets an SSD file without being asked: below it, an index would leave no room.
+/// The smallest memory limit that gets an SSD file without being asked: below it, an index would leave no
+/// room.
 const DEFAULT_SSD_MEMORY_MIN: u64 = 8 * MIB;
 
-/// Resolves the merged layers. `raw` gets the defaults that are worked out added, so that `--print-config` shows them.
+/// Resolves the merged layers. `raw` gets the defaults that are worked out added, so that `--print-config`
+/// shows them.
 ///
 /// # Errors
 /// A value out of bounds (64, or 78 from a file), or values that exclude each other (78).

@@ -1,4 +1,4 @@
-//! The resolved configuration: typed fields, bounds checked, ready for the daemon. It changes nothing and opens nothing.
+//! The resolved configuration: typed fields, bounds checked, ready for the daemon. It opens nothing.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::words::Word;
 pub enum Personality {
     /// Larder's: loopback only, and an SSD file in the user's cache directory.
     Larder,
-    /// memcached's, under the name `memcached` or `memcached-…`: every interface, and no SSD.
+    /// memcached's, under the name `memcached` or `memcached-ANYTHING`: every interface, and no SSD.
     Memcached,
 }
 
@@ -71,8 +71,8 @@ pub struct Config {
     pub tcp_port: TcpPort,
     /// The Unix socket to listen on, instead of TCP.
     pub unix_socket: Option<UnixSocket>,
-    /// Where to write the ports in use, from `MEMCACHED_PORT_FILENAME`: lines `TCP INET: 11211` or `UNIX: path`, to a
-    /// neighbouring file that is then renamed.
+    /// Where to write the ports in use, from `MEMCACHED_PORT_FILENAME`: lines `TCP INET: 11211` or `UNIX:
+    /// path`, to a neighbouring file that is then renamed.
     pub port_file: Option<PathBuf>,
     /// The kernel's queue of connections to be accepted.
     pub backlog: u32,

@@ -1,4 +1,4 @@
-//! `--print-config`: every value with its origin; and the commented example file. Both are read off the tables.
+//! `--print-config`, every value with its origin; and the example file. Both are read off the tables.
 
 use super::help::{self, WIDTH};
 use super::layer::{Key, Origin};
@@ -12,8 +12,8 @@ const VALUE_COLUMN: usize = 21;
 /// Where the origins begin, if the value leaves room.
 const ORIGIN_COLUMN: usize = 46;
 
-/// The text of `--print-config`. Ignored options are shown only if they were given; long values and origins take a line
-/// of their own rather than run over the edge.
+/// The text of `--print-config`. Ignored options are shown only if they were given; long values and origins
+/// take a line of their own rather than run over the edge.
 pub fn config(config: &Config) -> String {
     let mut page = String::new();
     for opt in OPTIONS {
@@ -109,8 +109,8 @@ fn value(kind: Kind, text: &str) -> String {
     .unwrap_or_else(|_| text.to_string())
 }
 
-/// The commented example file, `docs/larder.example.toml`: every key that has an effect, commented out, with its default
-/// or, where it has none, with an example.
+/// The commented example file, `docs/larder.example.toml`: every key that has an effect, commented out, with
+/// its default or, where it has none, with an example.
 pub fn example() -> String {
     let mut page = String::from(
         "# An example configuration for larder: every key, commented out, with its\n\

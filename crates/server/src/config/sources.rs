@@ -1,4 +1,4 @@
-//! The three sources of values: command line, environment, file. Each fills one layer; none decides what it means.
+//! The sources of values: command line, environment, file. Each fills a layer; none decides what it means.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -89,9 +89,9 @@ fn usage(error: lexopt::Error) -> ConfigError {
     ConfigError::Usage(format!("{error}; see --help"))
 }
 
-/// Reads the `LARDER_*` variables among `variables` into `layer`, and returns what there is to warn of: names that no
-/// option has. An empty variable counts as absent, commas separate several SSD paths, and what Kubernetes sets for a
-/// service called `larder` is passed over.
+/// Reads the `LARDER_*` variables among `variables` into `layer`, and returns what there is to warn of: names
+/// that no option has. An empty variable counts as absent, commas separate several SSD paths, and what
+/// Kubernetes sets for a service called `larder` is passed over.
 ///
 /// # Errors
 /// A value that [`Layer::add`] refuses.
@@ -122,8 +122,8 @@ pub fn environment(
     Ok(warnings)
 }
 
-/// In a namespace with a service `larder`, Kubernetes sets `LARDER_PORT=tcp://10.0.0.7:11211` and names such as
-/// `LARDER_SERVICE_HOST` and `LARDER_PORT_11211_TCP_ADDR` in every container.
+/// In a namespace with a service `larder`, Kubernetes sets `LARDER_PORT=tcp://10.0.0.7:11211` and names such
+/// as `LARDER_SERVICE_HOST` and `LARDER_PORT_11211_TCP_ADDR` in every container.
 fn is_service_link(name: &str, text: &str) -> bool {
     let url = text.starts_with("tcp://") || text.starts_with("udp://");
     (name == "LARDER_PORT" && url) || name.starts_with("LARDER_SERVICE_") || name.starts_with("LARDER_PORT_")
@@ -178,8 +178,8 @@ fn scalar(value: &Value) -> Result<String, String> {
     }
 }
 
-/// The variables of this process that matter: ours, the cache directory's, and the one that asks for a file with the
-/// ports. One that is not UTF-8 is read with replacement characters, and fails where it is used.
+/// The variables of this process that matter: ours, the cache directory's, and the one that asks for a file
+/// with the ports. One that is not UTF-8 is read with replacement characters, and fails where it is used.
 pub fn own_variables() -> BTreeMap<String, String> {
     const OTHERS: [&str; 3] = ["XDG_CACHE_HOME", "HOME", "MEMCACHED_PORT_FILENAME"];
     let text = |s: OsString| s.to_string_lossy().into_owned();

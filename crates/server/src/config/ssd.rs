@@ -7,10 +7,11 @@ use super::values;
 /// One file or block device of the SSD tier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SsdPath {
-    /// The file or block device, as given; a relative path counts from the directory the daemon is started in.
+    /// The file or block device, as given; a relative path counts from the directory the daemon is started
+    /// in.
     pub path: PathBuf,
-    /// Bytes of it to use. `None`: the whole block device, or the present length of the file; a file that does not
-    /// exist yet needs a size.
+    /// Bytes of it to use. `None`: the whole block device, or the present length of the file; a file that
+    /// does not exist yet needs a size.
     pub size_bytes: Option<u64>,
 }
 
@@ -29,8 +30,9 @@ impl SsdShare {
     /// The most processes that may share one path.
     pub const PARTS_MAX: u32 = 1024;
 
-    /// Where this share of `length_bytes` lies: its offset and length, both multiples of `unit_bytes` (the segment
-    /// size). Shares never overlap; what does not divide evenly is left unused. A `unit_bytes` of 0 counts as 1.
+    /// Where this share of `length_bytes` lies: its offset and length, both multiples of `unit_bytes` (the
+    /// segment size). Shares never overlap; what does not divide evenly is left unused. A `unit_bytes` of 0
+    /// counts as 1.
     pub fn slice(self, length_bytes: u64, unit_bytes: u64) -> (u64, u64) {
         let unit = unit_bytes.max(1);
         let each = length_bytes / unit / u64::from(self.parts.max(1)) * unit;
@@ -72,8 +74,8 @@ pub fn ssd_path(text: &str) -> Result<SsdPath, String> {
     })
 }
 
-/// Reads the value of memcached's `-o ext_path`: `PATH:SIZE[:BUCKET]`. The bucket says which items memcached would put
-/// there; Larder has one ring for all, so it is cut off. What is left is for [`ssd_path`].
+/// Reads the value of memcached's `-o ext_path`: `PATH:SIZE[:BUCKET]`. The bucket says which items memcached
+/// would put there; Larder has one ring for all, so it is cut off. What is left is for [`ssd_path`].
 ///
 /// # Errors
 /// The size is missing or has no suffix, or as [`ssd_path`].

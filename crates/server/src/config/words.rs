@@ -86,7 +86,7 @@ pub const WORDS: &[Word] = {
     word("track_sizes", Switch, "no", "count item sizes for stats sizes"),
     word("lru_crawler", Switch, "yes", "no_lru_crawler leaves its counters out of stats"),
     word("lru_maintainer", Switch, "yes", "no_lru_maintainer leaves its counters out of stats"),
-    word("ext_path", Text, "", "PATH:SIZE, with a unit behind SIZE: the same as --ssd PATH:SIZE; may be repeated"),
+    word("ext_path", Text, "", "PATH:SIZE, with a unit behind SIZE: the same as --ssd; may be repeated"),
 
     ignored("modern", Switch, "no"),
     ignored("hashpower", Number, "0"),
@@ -151,8 +151,8 @@ pub const WORDS: &[Word] = {
 /// Splits one `-o` value into its words and their checked values.
 ///
 /// # Errors
-/// A word nobody knows (`Illegal suboption "word"`, as memcached says), a value that is missing, superfluous or of
-/// the wrong form, or a word that is refused.
+/// A word nobody knows (`Illegal suboption "word"`, as memcached says), a value that is missing, superfluous
+/// or of the wrong form, or a word that is refused.
 pub fn parse(text: &str) -> Result<Vec<(&'static Word, String)>, String> {
     text.split(',')
         .map(str::trim)

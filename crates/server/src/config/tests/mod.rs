@@ -1,4 +1,5 @@
-//! The configuration as a whole: command lines, environments and files in; configurations, pages and refusals out.
+//! The configuration as a whole: command lines, environments and files in; configurations, pages and refusals
+//! out.
 
 mod fields;
 mod pages;

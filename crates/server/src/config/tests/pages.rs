@@ -133,6 +133,6 @@ fn the_example_file_is_current() {
     let stored = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         stored == printed(&["--print-config=example"], &[]),
-        "docs/larder.example.toml is not current: cargo run -- --print-config=example > docs/larder.example.toml"
+        "docs/larder.example.toml is not current; write it with cargo run -- --print-config=example"
     );
 }
