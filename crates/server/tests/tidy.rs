@@ -13,7 +13,10 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/store/src/prefetch.rs",
 ];
 
-const COLUMNS_MAX: usize = 110;
+/// What rustfmt keeps code within (`rustfmt.toml`); it leaves long strings and macros alone.
+const CODE_COLUMNS_MAX: usize = 110;
+/// Prose may be a little wider than code.
+const COMMENT_COLUMNS_MAX: usize = 120;
 const LINES_MAX: usize = 700;
 
 // Put together, so that this file does not break its own rules.
@@ -111,8 +114,14 @@ fn length(text: &str) -> Vec<(usize, String)> {
 }
 
 fn width(line: &str) -> Option<String> {
+    let comment = line.trim_start().starts_with("//");
+    let max = if comment {
+        COMMENT_COLUMNS_MAX
+    } else {
+        CODE_COLUMNS_MAX
+    };
     let columns = line.chars().count();
-    (columns > COLUMNS_MAX).then(|| format!("has {columns} columns, more than {COLUMNS_MAX}"))
+    (columns > max).then(|| format!("has {columns} columns, more than {max}"))
 }
 
 fn ascii(line: &str) -> Option<String> {
@@ -242,8 +251,10 @@ fn each_rule_can_fail() {
     assert_eq!(opening("//! A thing.\n").len(), 0);
     assert_eq!(length(&"x\n".repeat(LINES_MAX + 1)).len(), 1);
     assert_eq!(length(&"x\n".repeat(LINES_MAX)).len(), 0);
-    assert!(width(&"x".repeat(COLUMNS_MAX + 1)).is_some());
-    assert!(width(&"x".repeat(COLUMNS_MAX)).is_none());
+    assert!(width(&"x".repeat(CODE_COLUMNS_MAX + 1)).is_some());
+    assert!(width(&"x".repeat(CODE_COLUMNS_MAX)).is_none());
+    assert!(width(&format!("//! {}", "x".repeat(COMMENT_COLUMNS_MAX - 3))).is_some());
+    assert!(width(&format!("//! {}", "x".repeat(COMMENT_COLUMNS_MAX - 4))).is_none());
     assert!(ascii("caf\u{e9}").is_some());
     assert!(
         UNFINISHED
