@@ -121,7 +121,8 @@ fn width(line: &str) -> Option<String> {
         CODE_COLUMNS_MAX
     };
     let columns = line.chars().count();
-    (columns > max).then(|| format!("has {columns} columns, more than {max}"))
+    (columns > max)
+        .then(|| format!("has {columns} columns, more than {max}; a \\ at its end continues a string"))
 }
 
 fn ascii(line: &str) -> Option<String> {

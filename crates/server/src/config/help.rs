@@ -6,7 +6,8 @@
 //! listed.
 
 use super::error::ConfigError;
-use super::options::{Effect, Fallback, Group, Id, Kind, OPTIONS, Opt};
+use super::option::{Effect, Fallback, Group, Id, Kind, Opt};
+use super::options::OPTIONS;
 use super::words::{WORDS, WordKind};
 
 /// The memcached release whose behaviour and strings this server answers with.

@@ -12,7 +12,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::error::ConfigError;
-use super::options::{Effect, Fallback, Id, Kind, OPTIONS, Opt};
+use super::option::{Effect, Fallback, Id, Kind, Opt};
+use super::options::OPTIONS;
 use super::{ssd, values, words};
 
 /// Where a value comes from.

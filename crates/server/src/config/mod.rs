@@ -1,11 +1,11 @@
 //! The configuration of the daemon, in two steps: what was given, with its origin; then what it comes to.
 //!
 //! ```text
-//! options.rs, words.rs    the tables: every option, every -o word
+//! options.rs, words.rs    the tables: every option, every -o word (option.rs: what a row says)
 //!    |
 //! sources.rs              command line, environment, file  -> layer.rs   raw values with origins
 //!    |                                                            |
-//! values.rs listen.rs ssd.rs   texts to values               resolve.rs  bounds, conflicts
+//! values.rs listen.rs ssd.rs   texts to values               resolve.rs  bounds, conflicts; typed.rs
 //!    |                                                            |
 //! help.rs show.rs         pages and example, off the tables  resolved.rs `Config`
 //!                                                                 |
@@ -21,6 +21,7 @@ mod error;
 mod help;
 mod layer;
 mod listen;
+mod option;
 mod options;
 mod resolve;
 mod resolved;
@@ -28,6 +29,7 @@ mod settings;
 mod show;
 mod sources;
 mod ssd;
+mod typed;
 mod values;
 mod words;
 
@@ -39,7 +41,7 @@ pub use error::ConfigError;
 pub use help::{COMPATIBLE_VERSION, VERSION};
 pub use layer::Origin;
 pub use listen::Listen;
-pub use options::Id;
+pub use option::Id;
 pub use resolved::{Config, Io, Personality, Protocol, TcpPort, UnixSocket};
 pub use ssd::{SsdPath, SsdShare};
 pub use values::{rate, show_size, size};
@@ -117,6 +119,25 @@ pub fn load(surroundings: &Surroundings) -> Result<Command, ConfigError> {
         return Ok(Command::Print(show::config(&config)));
     }
     Ok(Command::Run(Box::new(config)))
+}
+
+impl Config {
+    /// The configuration of a command line alone, the program's name first: no environment, one core. For tests, and
+    /// for embedding the server.
+    ///
+    /// # Errors
+    /// As [`load`]; and a command line that asks to print something.
+    pub fn from_args<A: Into<OsString>>(args: impl IntoIterator<Item = A>) -> Result<Config, ConfigError> {
+        let args = args.into_iter().map(Into::into).collect();
+        match load(&Surroundings {
+            args,
+            variables: BTreeMap::new(),
+            cores: 1,
+        })? {
+            Command::Run(config) => Ok(*config),
+            Command::Print(_) => Err(ConfigError::Usage("this asks to print, not to run".to_string())),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
-//! From raw values to the resolved configuration: the second of the two steps. Bounds and conflicts are
-//! judged here.
+//! From raw values to the resolved configuration, the second of the two steps: bounds and conflicts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::error::ConfigError;
-use super::layer::{Given, Key, Layer, Origin};
-use super::listen::{Listen, listen_list};
-use super::options::{Id, Kind, OPTIONS, Opt};
+use super::layer::{Key, Layer};
+use super::option::Id;
 use super::resolved::{Config, Io, Personality, Protocol, TcpPort, UnixSocket};
-use super::ssd::{SsdPath, SsdShare, ssd_path, ssd_share};
+use super::ssd::{SsdShare, ssd_share};
+use super::typed::Values;
 use super::values::{self, GIB, KIB, MIB};
 
 /// The smallest memory limit that gets an SSD file without being asked: below it, an index would leave no
@@ -107,7 +106,7 @@ pub(super) fn resolve(
     let threads = values.number(Id::Threads)?;
     if threads > 64 {
         warnings.push(format!(
-            "{threads} threads are more than a machine has use for; -t 0..64 is usual"
+            "{threads} threads are a great many; as many as there are cores is usual (-t)"
         ));
     }
 
@@ -250,112 +249,4 @@ fn refuse_odd_slab_values(values: &Values<'_>) -> Result<(), ConfigError> {
         factor.is_none_or(|factor| factor > 1.0),
         message,
     )
-}
-
-/// Typed access to the merged layers; errors name the origin of the value.
-struct Values<'a> {
-    raw: &'a Layer,
-}
-
-impl Values<'_> {
-    fn opt(id: Id) -> Option<&'static Opt> {
-        OPTIONS.iter().find(|opt| opt.id == id)
-    }
-
-    fn text(&self, id: Id) -> &str {
-        self.raw.last(Key::Opt(id)).map_or("", |given| &given.text)
-    }
-
-    fn flag(&self, id: Id) -> bool {
-        values::switch(self.text(id)) == Ok(true)
-    }
-
-    fn path(&self, id: Id) -> Option<PathBuf> {
-        self.raw
-            .last(Key::Opt(id))
-            .map(|given| PathBuf::from(&given.text))
-    }
-
-    fn verbosity(&self) -> u8 {
-        let steps = self.raw.all(Key::Opt(Id::Verbose)).iter();
-        steps
-            .filter_map(|given| given.text.parse::<u8>().ok())
-            .fold(0, u8::saturating_add)
-    }
-
-    fn error(&self, id: Id, message: &str) -> ConfigError {
-        let long = Self::opt(id).map_or("", |opt| opt.long);
-        let unset = Given {
-            text: String::new(),
-            origin: Origin::Default,
-        };
-        self.raw.last(Key::Opt(id)).unwrap_or(&unset).error(long, message)
-    }
-
-    fn require(&self, id: Id, holds: bool, message: &str) -> Result<(), ConfigError> {
-        if holds {
-            Ok(())
-        } else {
-            Err(self.error(id, message))
-        }
-    }
-
-    fn parsed<T>(&self, id: Id, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, ConfigError> {
-        parse(self.text(id)).map_err(|message| self.error(id, &message))
-    }
-
-    fn optional<T>(
-        &self,
-        id: Id,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, ConfigError> {
-        self.raw
-            .last(Key::Opt(id))
-            .map(|_| self.parsed(id, parse))
-            .transpose()
-    }
-
-    fn size(&self, id: Id) -> Result<u64, ConfigError> {
-        let megabytes = Self::opt(id).is_some_and(|opt| opt.kind == Kind::Megabytes);
-        self.parsed(id, |text| values::size(text, if megabytes { MIB } else { 1 }))
-    }
-
-    fn number<T: TryFrom<i64>>(&self, id: Id) -> Result<T, ConfigError> {
-        let out_of_range = |_| "is out of range".to_string();
-        self.parsed(id, |text| {
-            values::number(text, i64::MIN, i64::MAX)?
-                .try_into()
-                .map_err(out_of_range)
-        })
-    }
-
-    fn listen(&self) -> Result<Vec<Listen>, ConfigError> {
-        let mut list = Vec::new();
-        for given in self.raw.all(Key::Opt(Id::Listen)) {
-            list.extend(listen_list(&given.text).map_err(|message| given.error("listen", &message))?);
-        }
-        self.require(Id::Listen, !list.is_empty(), "there is no address in it")?;
-        Ok(list)
-    }
-
-    fn ssd(&self) -> Result<Vec<SsdPath>, ConfigError> {
-        let all = self.raw.all(Key::Opt(Id::Ssd));
-        if all.iter().any(|given| given.text == "none") {
-            self.require(
-                Id::Ssd,
-                all.len() == 1,
-                "\"none\" stands beside another path; drop one of them",
-            )?;
-            return Ok(Vec::new());
-        }
-        let mut list: Vec<SsdPath> = Vec::new();
-        for given in all {
-            let ssd = ssd_path(&given.text).map_err(|message| given.error("ssd", &message))?;
-            if list.iter().any(|other| other.path == ssd.path) {
-                return Err(given.error("ssd", "the same path is given twice"));
-            }
-            list.push(ssd);
-        }
-        Ok(list)
-    }
 }

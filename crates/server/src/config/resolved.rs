@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::layer::{Key, Layer, Origin};
 use super::listen::Listen;
-use super::options::{Effect, Id, OPTIONS};
+use super::option::{Effect, Id};
+use super::options::OPTIONS;
 use super::ssd::{SsdPath, SsdShare};
 use super::words::Word;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::layer::Key;
-use super::options::Id;
+use super::option::Id;
 use super::resolved::{Config, Protocol, TcpPort};
 
 impl Config {

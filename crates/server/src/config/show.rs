@@ -2,7 +2,8 @@
 
 use super::help::{self, WIDTH};
 use super::layer::{Key, Origin};
-use super::options::{Effect, Fallback, Group, Id, Kind, OPTIONS, Opt};
+use super::option::{Effect, Fallback, Group, Id, Kind, Opt};
+use super::options::OPTIONS;
 use super::resolved::Config;
 use super::values::{self, MIB};
 use super::words::Word;

@@ -9,7 +9,8 @@ use toml::{Table, Value};
 
 use super::error::ConfigError;
 use super::layer::{Layer, Origin};
-use super::options::{Id, Kind, OPTIONS, Opt};
+use super::option::{Id, Kind, Opt};
+use super::options::OPTIONS;
 
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The table of `-o` words: memcached's extended options, and what each of them comes to here.
 
-use super::options::{Effect, NO_TLS};
+use super::option::Effect;
+use super::options::NO_TLS;
 use super::values;
 
 /// What form a word's value has.

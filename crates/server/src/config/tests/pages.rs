@@ -1,6 +1,7 @@
 //! What is printed: help, `--print-config`, the example file.
 
-use super::super::options::{Effect, Fallback, Kind, OPTIONS};
+use super::super::option::{Effect, Fallback, Kind};
+use super::super::options::OPTIONS;
 use super::*;
 
 #[test]

@@ -111,3 +111,13 @@ fn the_environment_is_read_with_care() {
     let error = try_load(&[], &[("LARDER_ENABLE_SSL", "yes")]).unwrap_err();
     assert!(error.to_string().starts_with("LARDER_ENABLE_SSL: TLS"), "{error}");
 }
+
+#[test]
+fn a_command_line_alone_makes_a_configuration() {
+    let config = Config::from_args(["memcached", "-m", "2"]).unwrap();
+    assert_eq!(
+        (config.memory_limit_bytes, config.threads, config.ssd),
+        (2 << 20, 1, vec![])
+    );
+    assert!(Config::from_args(["larder", "-h"]).is_err());
+}
