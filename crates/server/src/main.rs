@@ -1,4 +1,4 @@
-//! The daemon `larder`: reads its configuration and serves. It ends with the exit codes that `--help` lists.
+//! The daemon `larder`: reads its configuration. It ends with the exit codes that `--help` lists.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -15,7 +15,8 @@ fn main() -> ExitCode {
             for warning in &config.warnings {
                 eprintln!("larder: {warning}");
             }
-            ExitCode::SUCCESS
+            eprintln!("larder: this build has no server; only the options that print something work");
+            ExitCode::FAILURE
         }
         Err(error) => {
             eprintln!("larder: {error}");
