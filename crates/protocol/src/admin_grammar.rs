@@ -67,12 +67,7 @@ fn lru(mut tokens: Tokens<'_>) -> Result<Lru, &'static str> {
             if hot_percent.saturating_add(warm_percent) > 80 {
                 Err(text::LRU_SHARES)
             } else if hot_factor > 0.0 && warm_factor > 0.0 {
-                Ok(Lru::Tune {
-                    hot_percent,
-                    warm_percent,
-                    hot_factor,
-                    warm_factor,
-                })
+                Ok(Lru::Tune { hot_percent, warm_percent, hot_factor, warm_factor })
             } else {
                 Err(text::LRU_FACTORS)
             }
@@ -94,17 +89,14 @@ fn slabs(mut tokens: Tokens<'_>) -> Result<Slabs, &'static str> {
     match (tokens.next(), tokens.next(), tokens.next(), tokens.next()) {
         (Some(b"reassign"), Some(source), Some(destination), None) => {
             let class = |token| number::signed_32(token).ok_or(text::BAD_FORMAT);
-            Ok(Slabs::Reassign {
-                source: class(source)?,
-                destination: class(destination)?,
-            })
+            Ok(Slabs::Reassign { source: class(source)?, destination: class(destination)? })
         }
-        (Some(b"automove"), Some(b"ratio" | b"freeratio"), Some(value), _) => decimal(value)
-            .map(|_| Slabs::Automove(Automove::Tuning))
-            .ok_or(text::ERROR),
-        (Some(b"automove"), Some(b"window"), Some(value), _) => number_32(value)
-            .map(|_| Slabs::Automove(Automove::Tuning))
-            .ok_or(text::ERROR),
+        (Some(b"automove"), Some(b"ratio" | b"freeratio"), Some(value), _) => {
+            decimal(value).map(|_| Slabs::Automove(Automove::Tuning)).ok_or(text::ERROR)
+        }
+        (Some(b"automove"), Some(b"window"), Some(value), _) => {
+            number_32(value).map(|_| Slabs::Automove(Automove::Tuning)).ok_or(text::ERROR)
+        }
         (Some(b"automove"), Some(b"ratio" | b"freeratio" | b"window"), None, _) => Err(text::ERROR),
         (Some(b"automove"), Some(level), ..) => match number_32(level).ok_or(text::BAD_FORMAT)? {
             level @ 0..=2 => Ok(Slabs::Automove(Automove::Level(level))),
@@ -137,11 +129,7 @@ fn watch(tokens: Tokens<'_>) -> Option<WatchClasses> {
     for name in tokens {
         classes.0 |= WatchClasses::named(name)?.0;
     }
-    Some(if classes == WatchClasses::default() {
-        WatchClasses::FETCHERS
-    } else {
-        classes
-    })
+    Some(if classes == WatchClasses::default() { WatchClasses::FETCHERS } else { classes })
 }
 
 fn extstore(mut tokens: Tokens<'_>) -> Result<(&[u8], &[u8]), &'static str> {
@@ -157,11 +145,7 @@ fn extstore(mut tokens: Tokens<'_>) -> Result<(&[u8], &[u8]), &'static str> {
         b"max_frag" => decimal(first).is_some(),
         _ => false,
     };
-    if valid {
-        Ok((option, rest))
-    } else {
-        Err(text::ERROR)
-    }
+    if valid { Ok((option, rest)) } else { Err(text::ERROR) }
 }
 
 fn clock(what: Option<&[u8]>) -> Result<Clock, &'static str> {

@@ -8,10 +8,7 @@ const VALUES: [u8; 256] = {
     let mut values = [0xff; 256];
     let mut at = 0;
     while at < 64 {
-        #[expect(
-            clippy::indexing_slicing,
-            reason = "evaluated at compile time; both indices are in range"
-        )]
+        #[expect(clippy::indexing_slicing, reason = "evaluated at compile time; both indices are in range")]
         {
             values[ALPHABET[at] as usize] = at as u8;
         }
@@ -21,11 +18,7 @@ const VALUES: [u8; 256] = {
 };
 
 fn value(character: u8) -> Option<u32> {
-    VALUES
-        .get(usize::from(character))
-        .copied()
-        .filter(|value| *value < 64)
-        .map(u32::from)
+    VALUES.get(usize::from(character)).copied().filter(|value| *value < 64).map(u32::from)
 }
 
 /// Decodes `encoded` into the front of `out`; how many bytes that made. None when `encoded` is empty, is not
@@ -67,11 +60,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, bytes: &[u8]) {
         for position in 0..4u32 {
             let used = position as usize <= group.len();
             let index = (bits >> (18 - 6 * position) & 63) as usize;
-            out.push(if used {
-                ALPHABET.get(index).copied().unwrap_or(b'=')
-            } else {
-                b'='
-            });
+            out.push(if used { ALPHABET.get(index).copied().unwrap_or(b'=') } else { b'=' });
         }
     }
 }
@@ -102,16 +91,7 @@ mod tests {
 
     #[test]
     fn what_is_not_base64_is_refused() {
-        for bad in [
-            &b""[..],
-            b"YWJ",
-            b"====",
-            b"YW==YWJj",
-            b"Y===",
-            b"YW\x01j",
-            b"YWJj=",
-            b"YW=j",
-        ] {
+        for bad in [&b""[..], b"YWJ", b"====", b"YW==YWJj", b"Y===", b"YW\x01j", b"YWJj=", b"YW=j"] {
             assert_eq!(decoded(bad), None, "{bad:?}");
         }
     }

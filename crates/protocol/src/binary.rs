@@ -45,12 +45,7 @@ impl Header {
     /// Whether the lengths are what the opcode calls for; None when there is no such opcode. Stricter than memcached
     /// where that leaves bytes behind which nothing can make sense of.
     fn lengths_fit(&self) -> Option<bool> {
-        let Header {
-            key_len,
-            extras_len,
-            body_len,
-            ..
-        } = *self;
+        let Header { key_len, extras_len, body_len, .. } = *self;
         let bare = extras_len == 0 && key_len == 0 && body_len == 0;
         let keyed = |extras: usize| extras_len == extras && key_len > 0 && body_len == key_len + extras;
         let stores = |extras: usize| extras_len == extras && key_len > 0;
@@ -122,11 +117,8 @@ fn request<'a>(
     value_len: usize,
 ) -> Step<'a> {
     let opcode = op::loud(header.opcode);
-    let reply = Reply::Binary {
-        opcode: header.opcode,
-        opaque: header.opaque,
-        quiet: opcode != header.opcode,
-    };
+    let reply =
+        Reply::Binary { opcode: header.opcode, opaque: header.opaque, quiet: opcode != header.opcode };
     let mut extras = Extras(extras);
     let compare = Some(header.cas).filter(|cas| *cas != 0);
     let request = match opcode {
@@ -153,11 +145,7 @@ fn request<'a>(
                 _ => StoreMode::Set,
             };
             let flags = if concatenates { 0 } else { extras.u32() };
-            let exptime = if concatenates {
-                Exptime::NEVER
-            } else {
-                extras.exptime()
-            };
+            let exptime = if concatenates { Exptime::NEVER } else { extras.exptime() };
             let store = Store {
                 key: Key::plain(key),
                 value_len: value_len as u32,
@@ -174,16 +162,9 @@ fn request<'a>(
             return match rest.get(..value_len) {
                 Some(value) => {
                     let request = Request::Store(Store { value, ..store });
-                    Step::Request {
-                        request,
-                        len: head + value_len,
-                    }
+                    Step::Request { request, len: head + value_len }
                 }
-                None => Step::Body {
-                    request: store,
-                    head,
-                    tail: 0,
-                },
+                None => Step::Body { request: store, head, tail: 0 },
             };
         }
         op::DELETE => Request::Delete(Delete {
@@ -209,15 +190,8 @@ fn request<'a>(
                 reply,
             })
         }
-        op::TOUCH => Request::Touch(Touch {
-            key: Key::plain(key),
-            exptime: extras.exptime(),
-            reply,
-        }),
-        op::FLUSH => Request::Flush(Flush {
-            delay: extras.exptime(),
-            reply,
-        }),
+        op::TOUCH => Request::Touch(Touch { key: Key::plain(key), exptime: extras.exptime(), reply }),
+        op::FLUSH => Request::Flush(Flush { delay: extras.exptime(), reply }),
         op::VERSION => Request::Version(reply),
         op::QUIT => Request::Quit(reply),
         op::STAT => Request::Stats(key, reply),

@@ -39,10 +39,7 @@ pub(crate) fn parse(frame: Frame<'_>) -> Step<'_> {
         b"me" => meta::debug(frame, tokens),
         b"version" => frame.request(Request::Version(reply(Verb::Version, false))),
         b"quit" => frame.request(Request::Quit(reply(Verb::Quit, false))),
-        b"stats" => frame.request(Request::Stats(
-            token::trim_end(tokens.rest()),
-            reply(Verb::Stats, false),
-        )),
+        b"stats" => frame.request(Request::Stats(token::trim_end(tokens.rest()), reply(Verb::Stats, false))),
         b"flush_all" => flush(frame, tokens),
         b"verbosity" => verbosity(frame, tokens),
         _ => admin_grammar::parse(frame, verb, tokens),
@@ -52,11 +49,7 @@ pub(crate) fn parse(frame: Frame<'_>) -> Step<'_> {
 /// How to answer a classic command.
 #[inline]
 pub(crate) fn reply<'a>(verb: Verb, noreply: bool) -> Reply<'a> {
-    Reply::Classic {
-        verb,
-        noreply,
-        with_cas: false,
-    }
+    Reply::Classic { verb, noreply, with_cas: false }
 }
 
 /// `noreply` is a line's last token, wherever that falls.
@@ -101,11 +94,7 @@ fn read<'a>(keys: Keys<'a>, touch: Option<Exptime>, with_cas: bool) -> Get<'a> {
         new_cas: None,
         value: true,
         no_bump: false,
-        reply: Reply::Classic {
-            verb: Verb::Get,
-            noreply: false,
-            with_cas,
-        },
+        reply: Reply::Classic { verb: Verb::Get, noreply: false, with_cas },
     }
 }
 
@@ -158,9 +147,7 @@ fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, mode: StoreMode, compares
 /// The announced length of a value, if it can be one.
 #[inline]
 pub(crate) fn value_len(token: &[u8]) -> Option<u32> {
-    number::digits(token)
-        .and_then(|len| u32::try_from(len).ok())
-        .filter(|len| *len <= LIMITS.value_bytes_max)
+    number::digits(token).and_then(|len| u32::try_from(len).ok()).filter(|len| *len <= LIMITS.value_bytes_max)
 }
 
 /// `delete <key> [anything] [noreply]`: old clients send a time, which means nothing.
@@ -220,11 +207,7 @@ fn touch<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
         return frame.reject(text::BAD_EXPTIME, noreply);
     };
     let exptime = Exptime(exptime);
-    frame.request(Request::Touch(Touch {
-        key: Key::plain(key),
-        exptime,
-        reply: reply(Verb::Touch, noreply),
-    }))
+    frame.request(Request::Touch(Touch { key: Key::plain(key), exptime, reply: reply(Verb::Touch, noreply) }))
 }
 
 /// `flush_all [delay] [noreply]`
@@ -232,16 +215,11 @@ fn flush<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let noreply = is_noreply(frame.line);
     let rest = tokens.rest();
     let alone = rest.is_empty() || (noreply && token::trim_end(rest) == b"noreply");
-    let delay = if alone {
-        Some(0)
-    } else {
-        tokens.next().and_then(number::signed_32)
-    };
+    let delay = if alone { Some(0) } else { tokens.next().and_then(number::signed_32) };
     match delay {
-        Some(delay) => frame.request(Request::Flush(Flush {
-            delay: Exptime(delay),
-            reply: reply(Verb::Flush, noreply),
-        })),
+        Some(delay) => {
+            frame.request(Request::Flush(Flush { delay: Exptime(delay), reply: reply(Verb::Flush, noreply) }))
+        }
         None => frame.reject(text::BAD_EXPTIME, noreply),
     }
 }
@@ -249,11 +227,7 @@ fn flush<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 /// `verbosity <level> [noreply]`
 fn verbosity<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let noreply = is_noreply(frame.line);
-    match tokens
-        .next()
-        .and_then(number::digits)
-        .and_then(|level| u32::try_from(level).ok())
-    {
+    match tokens.next().and_then(number::digits).and_then(|level| u32::try_from(level).ok()) {
         Some(level) => frame.request(Request::Verbosity(level, reply(Verb::Verbosity, noreply))),
         None => frame.reject(text::BAD_FORMAT, noreply),
     }

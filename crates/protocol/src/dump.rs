@@ -39,11 +39,7 @@ pub fn metadump_line(
     number::push(out, la_unix);
     out.extend_from_slice(b" cas=");
     number::push(out, item.cas);
-    out.extend_from_slice(if item.hit_before {
-        b" fetch=yes cls="
-    } else {
-        b" fetch=no cls="
-    });
+    out.extend_from_slice(if item.hit_before { b" fetch=yes cls=" } else { b" fetch=no cls=" });
     number::push(out, class);
     out.extend_from_slice(b" size=");
     number::push(out, size);

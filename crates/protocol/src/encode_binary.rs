@@ -80,16 +80,7 @@ pub(crate) fn header(out: &mut Vec<u8>, opcode: u8, opaque: u32, header: Header)
 
 /// An answer that is a status and words.
 pub(crate) fn error(out: &mut Vec<u8>, opcode: u8, opaque: u32, status: u16, words: &str) {
-    header(
-        out,
-        opcode,
-        opaque,
-        Header {
-            status,
-            body_len: words.len() as u32,
-            ..Header::default()
-        },
-    );
+    header(out, opcode, opaque, Header { status, body_len: words.len() as u32, ..Header::default() });
     out.extend_from_slice(words.as_bytes());
 }
 
@@ -147,12 +138,7 @@ pub(crate) fn outcome(
 ) {
     let mut success = |cas: u64, extras_len: u8, body: &[u8]| {
         if !quiet {
-            let fields = Header {
-                extras_len,
-                body_len: body.len() as u32,
-                cas,
-                ..Header::default()
-            };
+            let fields = Header { extras_len, body_len: body.len() as u32, cas, ..Header::default() };
             header(out, opcode, opaque, fields);
             out.extend_from_slice(body);
         }

@@ -189,10 +189,7 @@ mod tests {
         assert!(decoded.is_base64());
         assert_ne!(decoded, Key::plain(b"abc"));
         let longest = "AAAA".repeat(62);
-        assert_eq!(
-            Key::decode(longest.as_bytes()).unwrap().bytes().len(),
-            DECODED_BYTES_MAX
-        );
+        assert_eq!(Key::decode(longest.as_bytes()).unwrap().bytes().len(), DECODED_BYTES_MAX);
         assert!(Key::decode("AAAA".repeat(63).as_bytes()).is_none());
     }
 }

@@ -32,17 +32,9 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
-    deny(
-        clippy::indexing_slicing,
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic
-    )
+    deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
-#![cfg_attr(
-    test,
-    allow(clippy::unwrap_used, reason = "a test that unwraps nothing should fail")
-)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that unwraps nothing should fail"))]
 
 mod admin;
 mod admin_grammar;

@@ -27,13 +27,7 @@ fn key_and_flags<'a>(
 }
 
 fn reply<'a>(verb: Verb, flags: Tokens<'a>, found: &Flags) -> Reply<'a> {
-    Reply::Meta {
-        verb,
-        flags: flags.rest(),
-        quiet: found.quiet,
-        base64: found.base64,
-        value: found.value,
-    }
+    Reply::Meta { verb, flags: flags.rest(), quiet: found.quiet, base64: found.base64, value: found.value }
 }
 
 /// `mg <key> <flag>*`
@@ -163,32 +157,16 @@ pub(crate) fn arith<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 
 /// `mn`, whatever follows.
 pub(crate) fn noop(frame: Frame<'_>) -> Step<'_> {
-    frame.request(Request::Noop(reply(
-        Verb::Noop,
-        Tokens::new(&[]),
-        &Flags::default(),
-    )))
+    frame.request(Request::Noop(reply(Verb::Noop, Tokens::new(&[]), &Flags::default())))
 }
 
 /// `me <key> [b]`
 pub(crate) fn debug<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let key = tokens.next().filter(|key| key.len() <= LIMITS.key_bytes_max);
     let base64 = tokens.next() == Some(b"b");
-    let Some(key) = key.and_then(|key| {
-        if base64 {
-            Key::decode(key)
-        } else {
-            Some(Key::plain(key))
-        }
-    }) else {
+    let Some(key) = key.and_then(|key| if base64 { Key::decode(key) } else { Some(Key::plain(key)) }) else {
         return frame.reject(text::BAD_FORMAT, false);
     };
-    let found = Flags {
-        base64,
-        ..Flags::default()
-    };
-    frame.request(Request::Debug(Debug {
-        key,
-        reply: reply(Verb::Debug, Tokens::new(&[]), &found),
-    }))
+    let found = Flags { base64, ..Flags::default() };
+    frame.request(Request::Debug(Debug { key, reply: reply(Verb::Debug, Tokens::new(&[]), &found) }))
 }

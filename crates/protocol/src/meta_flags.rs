@@ -38,10 +38,7 @@ pub(crate) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static 
         let Some((&letter, argument)) = token.split_first() else {
             continue;
         };
-        let bit = 1u128
-            .checked_shl(u32::from(letter))
-            .filter(|_| letter < 127)
-            .unwrap_or(0);
+        let bit = 1u128.checked_shl(u32::from(letter)).filter(|_| letter < 127).unwrap_or(0);
         if bit == 0 || seen & bit != 0 {
             error = Some(text::META_DUPLICATE);
             break;
@@ -59,31 +56,11 @@ pub(crate) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static 
             b'u' => set(&mut found.no_bump),
             b'I' => set(&mut found.stale),
             b'x' => set(&mut found.empty_value),
-            b'N' => take(
-                &mut found.vivify,
-                number::signed_32(argument).map(Exptime),
-                text::META_BAD_TOKEN,
-            ),
-            b'T' => take(
-                &mut found.touch,
-                number::signed_32(argument).map(Exptime),
-                text::META_BAD_TOKEN,
-            ),
-            b'R' => take(
-                &mut found.recache,
-                number::signed_32(argument),
-                text::META_BAD_TOKEN,
-            ),
-            b'C' => take(
-                &mut found.compare,
-                number::unsigned(argument),
-                text::META_BAD_TOKEN,
-            ),
-            b'E' => take(
-                &mut found.new_cas,
-                number::unsigned(argument),
-                text::META_BAD_TOKEN,
-            ),
+            b'N' => take(&mut found.vivify, number::signed_32(argument).map(Exptime), text::META_BAD_TOKEN),
+            b'T' => take(&mut found.touch, number::signed_32(argument).map(Exptime), text::META_BAD_TOKEN),
+            b'R' => take(&mut found.recache, number::signed_32(argument), text::META_BAD_TOKEN),
+            b'C' => take(&mut found.compare, number::unsigned(argument), text::META_BAD_TOKEN),
+            b'E' => take(&mut found.new_cas, number::unsigned(argument), text::META_BAD_TOKEN),
             b'D' => take(&mut found.delta, number::unsigned(argument), text::META_BAD_DELTA),
             b'J' => match number::unsigned(argument) {
                 Some(initial) => {
@@ -113,11 +90,7 @@ pub(crate) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static 
         error = bad.or(error);
     }
     // The number of tokens is looked at before any of them is, so it wins over what is wrong with one.
-    let count = if error.is_some() {
-        before + tokens.count()
-    } else {
-        count
-    };
+    let count = if error.is_some() { before + tokens.count() } else { count };
     if count > LIMITS.meta_tokens_max {
         return Err(text::META_TOO_MANY);
     }

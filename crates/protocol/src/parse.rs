@@ -23,11 +23,7 @@ pub enum Wire {
 /// What a connection speaks, by its first byte; it stays so for the connection's life.
 #[inline]
 pub fn detect(first_byte: u8) -> Wire {
-    if first_byte == binary::MAGIC {
-        Wire::Binary
-    } else {
-        Wire::Text
-    }
+    if first_byte == binary::MAGIC { Wire::Binary } else { Wire::Text }
 }
 
 /// What the front of the input is.
@@ -100,10 +96,7 @@ impl<'a> Frame<'a> {
     /// The line is all of a request.
     #[inline]
     pub(crate) fn request(self, request: Request<'a>) -> Step<'a> {
-        Step::Request {
-            request,
-            len: self.head,
-        }
+        Step::Request { request, len: self.head }
     }
 
     /// The line is the head of a store; `store.value_len` bytes and CR LF follow.
@@ -120,12 +113,7 @@ impl<'a> Frame<'a> {
 
     /// Malformed, and so many bytes of data belong to it.
     pub(crate) fn reject_data(self, line: &'static str, noreply: bool, swallow: u64) -> Step<'a> {
-        Step::Reject {
-            reject: Reject::line(line, noreply),
-            len: self.head,
-            swallow,
-            close: false,
-        }
+        Step::Reject { reject: Reject::line(line, noreply), len: self.head, swallow, close: false }
     }
 }
 
@@ -150,31 +138,15 @@ fn parse_text(input: &[u8]) -> Step<'_> {
 /// did work for long.
 fn shortest(line: &[u8], len: usize) -> Step<'_> {
     if line == b"mn" {
-        let reply = Reply::Meta {
-            verb: Verb::Noop,
-            flags: &[],
-            quiet: false,
-            base64: false,
-            value: false,
-        };
-        return Step::Request {
-            request: Request::Noop(reply),
-            len,
-        };
+        let reply = Reply::Meta { verb: Verb::Noop, flags: &[], quiet: false, base64: false, value: false };
+        return Step::Request { request: Request::Noop(reply), len };
     }
-    Step::Reject {
-        reject: Reject::line(text::BAD_FORMAT, false),
-        len,
-        swallow: 0,
-        close: false,
-    }
+    Step::Reject { reject: Reject::line(text::BAD_FORMAT, false), len, swallow: 0, close: false }
 }
 
 /// No line end yet: wait, unless this is longer than a line of its kind may get.
 fn unterminated(input: &[u8]) -> Step<'_> {
-    let wait = Step::Incomplete {
-        need: input.len() + 1,
-    };
+    let wait = Step::Incomplete { need: input.len() + 1 };
     if input.len() <= LIMITS.line_bytes_max {
         return wait;
     }
@@ -196,25 +168,13 @@ fn with_text_body<'a>(input: &'a [u8], head: usize, mut store: Store<'a>) -> Ste
     match rest.split_at_checked(value_len) {
         Some((value, [b'\r', b'\n', ..])) => {
             store.value = value;
-            Step::Request {
-                request: Request::Store(store),
-                len: head + value_len + 2,
-            }
+            Step::Request { request: Request::Store(store), len: head + value_len + 2 }
         }
         Some((_, [_, _, ..])) => {
             let silent = matches!(store.reply, Reply::Classic { noreply: true, .. });
             let reject = Reject::line(text::BAD_DATA_CHUNK, silent);
-            Step::Reject {
-                reject,
-                len: head + value_len + 2,
-                swallow: 0,
-                close: false,
-            }
+            Step::Reject { reject, len: head + value_len + 2, swallow: 0, close: false }
         }
-        _ => Step::Body {
-            request: store,
-            head,
-            tail: 2,
-        },
+        _ => Step::Body { request: store, head, tail: 2 },
     }
 }

@@ -21,11 +21,7 @@ impl Reject {
 
     /// A binary status with its words.
     pub(crate) fn binary(opcode: u8, opaque: u32, status: u16) -> Self {
-        Reject(Repr::Binary {
-            opcode,
-            opaque,
-            status,
-        })
+        Reject(Repr::Binary { opcode, opaque, status })
     }
 
     /// Appends the answer; nothing where the request asked for silence.
@@ -36,11 +32,7 @@ impl Reject {
                 out.extend_from_slice(line.as_bytes());
                 out.extend_from_slice(b"\r\n");
             }
-            Repr::Binary {
-                opcode,
-                opaque,
-                status,
-            } => {
+            Repr::Binary { opcode, opaque, status } => {
                 encode_binary::error(out, *opcode, *opaque, *status, encode_binary::words(*status));
             }
         }

@@ -115,18 +115,12 @@ impl<'a> Reply<'a> {
     pub fn miss(&self, out: &mut Vec<u8>, key: &[u8]) {
         match self {
             Reply::Classic { .. } => {}
-            Reply::Meta {
-                flags, quiet, base64, ..
-            } => {
+            Reply::Meta { flags, quiet, base64, .. } => {
                 if !quiet {
                     encode_meta::miss(out, flags, *base64, key);
                 }
             }
-            Reply::Binary {
-                opcode,
-                opaque,
-                quiet,
-            } => {
+            Reply::Binary { opcode, opaque, quiet } => {
                 if !quiet {
                     encode_binary::miss(out, *opcode, *opaque, key);
                 }
@@ -150,27 +144,12 @@ impl<'a> Reply<'a> {
                     encode_classic::outcome(out, *verb, outcome);
                 }
             }
-            Reply::Meta {
-                verb,
-                flags,
-                quiet,
-                base64,
-                value,
-            } => {
-                let wanted = encode_meta::Wanted {
-                    verb: *verb,
-                    flags,
-                    quiet: *quiet,
-                    base64: *base64,
-                    value: *value,
-                };
+            Reply::Meta { verb, flags, quiet, base64, value } => {
+                let wanted =
+                    encode_meta::Wanted { verb: *verb, flags, quiet: *quiet, base64: *base64, value: *value };
                 encode_meta::outcome(out, &wanted, key, outcome, item);
             }
-            Reply::Binary {
-                opcode,
-                opaque,
-                quiet,
-            } => {
+            Reply::Binary { opcode, opaque, quiet } => {
                 encode_binary::outcome(out, *opcode, *opaque, *quiet, outcome, item);
             }
         }
@@ -192,51 +171,13 @@ impl<'a> Reply<'a> {
     /// where meta flags were sent.
     pub fn to_owned_reply(&self) -> OwnedReply {
         let (bare, flags): (Reply<'static>, &[u8]) = match *self {
-            Reply::Classic {
-                verb,
-                noreply,
-                with_cas,
-            } => (
-                Reply::Classic {
-                    verb,
-                    noreply,
-                    with_cas,
-                },
-                &[],
-            ),
-            Reply::Meta {
-                verb,
-                flags,
-                quiet,
-                base64,
-                value,
-            } => (
-                Reply::Meta {
-                    verb,
-                    flags: &[],
-                    quiet,
-                    base64,
-                    value,
-                },
-                flags,
-            ),
-            Reply::Binary {
-                opcode,
-                opaque,
-                quiet,
-            } => (
-                Reply::Binary {
-                    opcode,
-                    opaque,
-                    quiet,
-                },
-                &[],
-            ),
+            Reply::Classic { verb, noreply, with_cas } => (Reply::Classic { verb, noreply, with_cas }, &[]),
+            Reply::Meta { verb, flags, quiet, base64, value } => {
+                (Reply::Meta { verb, flags: &[], quiet, base64, value }, flags)
+            }
+            Reply::Binary { opcode, opaque, quiet } => (Reply::Binary { opcode, opaque, quiet }, &[]),
         };
-        OwnedReply {
-            bare,
-            flags: flags.into(),
-        }
+        OwnedReply { bare, flags: flags.into() }
     }
 }
 
@@ -252,37 +193,11 @@ impl OwnedReply {
     #[inline]
     pub fn reply(&self) -> Reply<'_> {
         match self.bare {
-            Reply::Meta {
-                verb,
-                quiet,
-                base64,
-                value,
-                ..
-            } => Reply::Meta {
-                verb,
-                flags: &self.flags,
-                quiet,
-                base64,
-                value,
-            },
-            Reply::Classic {
-                verb,
-                noreply,
-                with_cas,
-            } => Reply::Classic {
-                verb,
-                noreply,
-                with_cas,
-            },
-            Reply::Binary {
-                opcode,
-                opaque,
-                quiet,
-            } => Reply::Binary {
-                opcode,
-                opaque,
-                quiet,
-            },
+            Reply::Meta { verb, quiet, base64, value, .. } => {
+                Reply::Meta { verb, flags: &self.flags, quiet, base64, value }
+            }
+            Reply::Classic { verb, noreply, with_cas } => Reply::Classic { verb, noreply, with_cas },
+            Reply::Binary { opcode, opaque, quiet } => Reply::Binary { opcode, opaque, quiet },
         }
     }
 }

@@ -70,11 +70,7 @@ impl Reply<'_> {
         number::push(out, item.idle_s);
         out.extend_from_slice(b" cas=");
         number::push(out, item.cas);
-        out.extend_from_slice(if item.hit_before {
-            b" fetch=yes cls="
-        } else {
-            b" fetch=no cls="
-        });
+        out.extend_from_slice(if item.hit_before { b" fetch=yes cls=" } else { b" fetch=no cls=" });
         number::push(out, class);
         out.extend_from_slice(b" size=");
         number::push(out, size);

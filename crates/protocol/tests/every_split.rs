@@ -12,12 +12,7 @@ fn two_pieces_cut_anywhere() {
             let (front, back) = transcript.split_at(cut);
             for bodies in [Bodies::Wait, Bodies::Stream] {
                 let got = events([front, back], bodies);
-                assert_eq!(
-                    got,
-                    expected,
-                    "{} cut at {cut}, {bodies:?}",
-                    transcript.escape_ascii()
-                );
+                assert_eq!(got, expected, "{} cut at {cut}, {bodies:?}", transcript.escape_ascii());
             }
         }
     }
@@ -28,12 +23,7 @@ fn one_byte_at_a_time() {
     for transcript in corpus::all() {
         for bodies in [Bodies::Wait, Bodies::Stream] {
             let got = events(transcript.chunks(1), bodies);
-            assert_eq!(
-                got,
-                whole(&transcript),
-                "{}, {bodies:?}",
-                transcript.escape_ascii()
-            );
+            assert_eq!(got, whole(&transcript), "{}, {bodies:?}", transcript.escape_ascii());
         }
     }
 }
@@ -51,12 +41,7 @@ fn a_prefix_makes_a_prefix() {
         let expected = whole(&transcript);
         for cut in 0..=transcript.len() {
             let got = whole(&transcript[..cut]);
-            assert_eq!(
-                got,
-                expected[..got.len()],
-                "{} up to {cut}",
-                transcript.escape_ascii()
-            );
+            assert_eq!(got, expected[..got.len()], "{} up to {cut}", transcript.escape_ascii());
         }
     }
 }

@@ -7,26 +7,10 @@ use support::{corpus, said};
 
 /// Exchanges where 1.6.45 says something else than 1.6.18, why, and what.
 const DIFFERENCES: &[(&str, &str, &str)] = &[
-    (
-        "blank line",
-        "fewer than four bytes are a bad format",
-        "CLIENT_ERROR bad command line format\r\n",
-    ),
-    (
-        "space LF",
-        "fewer than four bytes are a bad format",
-        "CLIENT_ERROR bad command line format\r\n",
-    ),
-    (
-        "get no key",
-        "too few arguments are a bad format",
-        "CLIENT_ERROR bad command line format\r\n",
-    ),
-    (
-        "set few args",
-        "too few arguments are a bad format",
-        "CLIENT_ERROR bad command line format\r\n",
-    ),
+    ("blank line", "fewer than four bytes are a bad format", "CLIENT_ERROR bad command line format\r\n"),
+    ("space LF", "fewer than four bytes are a bad format", "CLIENT_ERROR bad command line format\r\n"),
+    ("get no key", "too few arguments are a bad format", "CLIENT_ERROR bad command line format\r\n"),
+    ("set few args", "too few arguments are a bad format", "CLIENT_ERROR bad command line format\r\n"),
     (
         "data too long",
         "the leftover is a line of fewer than four bytes",
@@ -142,11 +126,7 @@ fn answers_without_state_are_those_of_the_probe() {
         assert_eq!(ours, expected, "{}: {}", probe.name, probe.sent.escape_ascii());
         assert_eq!(closes, probe.closed, "{}", probe.name);
         if named.is_some() {
-            assert_ne!(
-                ours, theirs,
-                "{} is named as a difference and is none",
-                probe.name
-            );
+            assert_ne!(ours, theirs, "{} is named as a difference and is none", probe.name);
         }
         compared += 1;
     }

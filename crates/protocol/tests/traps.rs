@@ -34,10 +34,7 @@ fn keys(input: &[u8]) -> Vec<Vec<u8>> {
 
 #[track_caller]
 fn ends(input: &[u8], outcome: Outcome) -> Vec<u8> {
-    let item = ItemInfo {
-        value_len: 2,
-        ..ItemInfo::default()
-    };
+    let item = ItemInfo { value_len: 2, ..ItemInfo::default() };
     written(|out| request(input).reply().outcome(out, b"k", outcome, &item))
 }
 
@@ -45,10 +42,7 @@ fn ends(input: &[u8], outcome: Outcome) -> Vec<u8> {
 fn version_is_three_numbers_and_nothing_else() {
     let (answer, _) = said(b"version\r\n");
     let line = String::from_utf8(answer).unwrap();
-    let numbers = line
-        .strip_prefix("VERSION ")
-        .and_then(|rest| rest.strip_suffix("\r\n"))
-        .unwrap();
+    let numbers = line.strip_prefix("VERSION ").and_then(|rest| rest.strip_suffix("\r\n")).unwrap();
     let numbers: Vec<u8> = numbers.split('.').map(|number| number.parse().unwrap()).collect();
     assert_eq!(numbers, [1, 6, 45]);
 }
@@ -65,13 +59,9 @@ fn noreply_silences_errors_and_large_values_too() {
         b"flush_all  noreply\r\n",
         b"verbosity 0 noreply\r\n",
     ] {
-        for outcome in [
-            Outcome::Stored,
-            Outcome::Ok,
-            Outcome::NotFound,
-            Outcome::TooLarge,
-            Outcome::NonNumeric,
-        ] {
+        for outcome in
+            [Outcome::Stored, Outcome::Ok, Outcome::NotFound, Outcome::TooLarge, Outcome::NonNumeric]
+        {
             assert_eq!(ends(input, outcome), b"", "{}", input.escape_ascii());
         }
     }
@@ -84,16 +74,8 @@ fn noreply_silences_errors_and_large_values_too() {
         b"set k 0 0 2 noreply\r\nhello\r\n",
     ] {
         let (answer, _) = said(malformed);
-        assert!(
-            !answer.starts_with(b"CLIENT_ERROR inv"),
-            "{}",
-            malformed.escape_ascii()
-        );
-        assert!(
-            !answer.starts_with(b"CLIENT_ERROR bad data"),
-            "{}",
-            malformed.escape_ascii()
-        );
+        assert!(!answer.starts_with(b"CLIENT_ERROR inv"), "{}", malformed.escape_ascii());
+        assert!(!answer.starts_with(b"CLIENT_ERROR bad data"), "{}", malformed.escape_ascii());
     }
     assert_eq!(said(b"set k x 0 2 noreply\r\nhi\r\n").0, b"");
 }
@@ -107,28 +89,12 @@ fn a_line_too_broken_to_show_its_noreply_is_answered() {
 #[test]
 fn counters_are_never_padded_and_deltas_have_64_bits() {
     assert_eq!(ends(b"decr n 1\r\n", Outcome::Number { value: 9 }), b"9\r\n");
-    assert_eq!(
-        ends(b"ma n v\r\n", Outcome::Number { value: 9 }),
-        b"VA 1\r\n9\r\n"
-    );
-    let Request::Arith(arith) = request(b"incr n 18446744073709551615\r\n") else {
-        panic!()
-    };
+    assert_eq!(ends(b"ma n v\r\n", Outcome::Number { value: 9 }), b"VA 1\r\n9\r\n");
+    let Request::Arith(arith) = request(b"incr n 18446744073709551615\r\n") else { panic!() };
     assert_eq!((arith.delta, arith.decrement), (u64::MAX, false));
-    for delta in [
-        "18446744073709551616",
-        "-1",
-        "1.5",
-        "x",
-        "1x",
-        "99999999999999999999999999",
-    ] {
+    for delta in ["18446744073709551616", "-1", "1.5", "x", "1x", "99999999999999999999999999"] {
         let line = format!("incr n {delta}\r\n");
-        assert_eq!(
-            said(line.as_bytes()).0,
-            b"CLIENT_ERROR invalid numeric delta argument\r\n",
-            "{delta}"
-        );
+        assert_eq!(said(line.as_bytes()).0, b"CLIENT_ERROR invalid numeric delta argument\r\n", "{delta}");
     }
 }
 
@@ -139,16 +105,8 @@ fn cas_on_a_missing_item_is_not_found() {
     assert_eq!((cas.mode, cas.compare), (StoreMode::Set, Some(99)));
     assert_eq!(ends(input, Outcome::NotFound), b"NOT_FOUND\r\n");
     assert_eq!(ends(input, Outcome::Exists), b"EXISTS\r\n");
-    assert_eq!(
-        store(b"cas k 0 0 2 0\r\nhi\r\n").compare,
-        Some(0),
-        "zero is a cas to compare with"
-    );
-    assert_eq!(
-        store(b"cas k 0 -1 1 7\r\nx\r\n").exptime,
-        Exptime(-1),
-        "how one client deletes"
-    );
+    assert_eq!(store(b"cas k 0 0 2 0\r\nhi\r\n").compare, Some(0), "zero is a cas to compare with");
+    assert_eq!(store(b"cas k 0 -1 1 7\r\nx\r\n").exptime, Exptime(-1), "how one client deletes");
 }
 
 #[test]
@@ -181,44 +139,20 @@ fn a_bad_header_of_known_length_swallows_the_data() {
         };
         assert_eq!((swallow, close), (4, false), "{header}");
         let (answer, _) = said(input.as_bytes());
-        assert!(
-            answer.starts_with(b"CLIENT_ERROR ") && answer.ends_with(b"\r\nMN\r\n"),
-            "{header}"
-        );
-        assert_eq!(
-            answer.split(|byte| *byte == b'\n').count(),
-            3,
-            "{header}: one error, then MN"
-        );
+        assert!(answer.starts_with(b"CLIENT_ERROR ") && answer.ends_with(b"\r\nMN\r\n"), "{header}");
+        assert_eq!(answer.split(|byte| *byte == b'\n').count(), 3, "{header}: one error, then MN");
     }
 }
 
 #[test]
 fn a_header_of_unusable_length_swallows_nothing() {
-    for length in [
-        "-1",
-        "x",
-        "2147483646",
-        "4294967296",
-        "99999999999999999999",
-        "+2",
-        "2x",
-    ] {
+    for length in ["-1", "x", "2147483646", "4294967296", "99999999999999999999", "+2", "2x"] {
         for header in [format!("set k 0 0 {length}"), format!("ms k {length}")] {
             let input = format!("{header}\r\nmn\r\n");
-            assert_eq!(
-                said(input.as_bytes()).0,
-                [BAD_FORMAT, b"MN\r\n"].concat(),
-                "{header}"
-            );
+            assert_eq!(said(input.as_bytes()).0, [BAD_FORMAT, b"MN\r\n"].concat(), "{header}");
         }
     }
-    let Step::Body {
-        request,
-        head: 22,
-        tail: 2,
-    } = parse(Wire::Text, b"set k 0 0 2147483645\r\n    ")
-    else {
+    let Step::Body { request, head: 22, tail: 2 } = parse(Wire::Text, b"set k 0 0 2147483645\r\n    ") else {
         panic!("the longest length that is believed");
     };
     assert_eq!(request.value_len, 2_147_483_645);
@@ -229,15 +163,9 @@ fn leftovers_of_a_bad_data_chunk_are_commands() {
     let (answer, _) = said(b"set k 0 0 2\r\nhi there\r\nmn\r\n");
     assert_eq!(answer, b"CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n");
     let (answer, _) = said(b"set k 0 0 2\r\nhi\nget lf2\r\n");
-    assert_eq!(
-        answer, b"CLIENT_ERROR bad data chunk\r\nERROR\r\n",
-        "a bare LF does not end data"
-    );
+    assert_eq!(answer, b"CLIENT_ERROR bad data chunk\r\nERROR\r\n", "a bare LF does not end data");
     let (answer, _) = said(b"ms k 2 q\r\nhello\r\nmn\r\n");
-    assert!(
-        answer.starts_with(b"CLIENT_ERROR bad data chunk\r\n"),
-        "q hides no errors"
-    );
+    assert!(answer.starts_with(b"CLIENT_ERROR bad data chunk\r\n"), "q hides no errors");
 }
 
 #[test]
@@ -248,33 +176,19 @@ fn expiries_arrive_as_they_were_sent() {
     }
     assert_eq!(store(b"add k 0 2678400 0\r\n\r\n").mode, StoreMode::Add);
     let never = packet(0x01, b"k", &[0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff], b"", 0);
-    assert_eq!(
-        store(&never).exptime,
-        Exptime(i32::MAX),
-        "unsigned on the binary wire: far off, not past"
-    );
+    assert_eq!(store(&never).exptime, Exptime(i32::MAX), "unsigned on the binary wire: far off, not past");
 }
 
 #[test]
 fn multi_get_keeps_order_and_duplicates() {
-    assert_eq!(
-        keys(b"get b a b nope a\r\n"),
-        [&b"b"[..], b"a", b"b", b"nope", b"a"]
-    );
+    assert_eq!(keys(b"get b a b nope a\r\n"), [&b"b"[..], b"a", b"b", b"nope", b"a"]);
 }
 
 #[test]
 fn one_long_key_voids_a_multi_get() {
     let long = "k".repeat(251);
-    for line in [
-        format!("get a {long}"),
-        format!("gets {long} a"),
-        format!("gat 1 a {long} b"),
-    ] {
-        assert_eq!(
-            said(format!("{line}\r\nmn\r\n").as_bytes()).0,
-            [BAD_FORMAT, b"MN\r\n"].concat()
-        );
+    for line in [format!("get a {long}"), format!("gets {long} a"), format!("gat 1 a {long} b")] {
+        assert_eq!(said(format!("{line}\r\nmn\r\n").as_bytes()).0, [BAD_FORMAT, b"MN\r\n"].concat());
     }
 }
 
@@ -299,10 +213,7 @@ fn q_hides_what_each_command_expects_and_never_errors() {
     let mg = |input: &[u8]| written(|out| request(input).reply().miss(out, b"k"));
     assert_eq!(mg(b"mg k v q\r\n"), b"");
     let item = ItemInfo::default();
-    assert_eq!(
-        written(|out| request(b"mg k q\r\n").reply().hit_head(out, b"k", &item, false)),
-        b"HD\r\n"
-    );
+    assert_eq!(written(|out| request(b"mg k q\r\n").reply().hit_head(out, b"k", &item, false)), b"HD\r\n");
     let ms = b"ms k 2 q\r\nhi\r\n";
     assert_eq!(ends(ms, Outcome::Stored), b"");
     assert_eq!(ends(ms, Outcome::NotStored), b"NS\r\n");
@@ -361,20 +272,8 @@ fn a_long_line_that_is_all_there_is_served() {
 
 #[test]
 fn unknown_verbs_are_error_malformed_known_ones_client_error() {
-    for unknown in [
-        "GET a",
-        "bget a",
-        "config get cluster",
-        "mx a",
-        "getx a",
-        "foo",
-        "SET a 0 0 1",
-    ] {
-        assert_eq!(
-            said(format!("{unknown}\r\n").as_bytes()).0,
-            b"ERROR\r\n",
-            "{unknown}"
-        );
+    for unknown in ["GET a", "bget a", "config get cluster", "mx a", "getx a", "foo", "SET a 0 0 1"] {
+        assert_eq!(said(format!("{unknown}\r\n").as_bytes()).0, b"ERROR\r\n", "{unknown}");
     }
     for malformed in [
         "get",
@@ -396,11 +295,7 @@ fn unknown_verbs_are_error_malformed_known_ones_client_error() {
         "slabs automove invalid",
         "mg  ",
     ] {
-        assert_eq!(
-            said(format!("{malformed}\r\n").as_bytes()).0,
-            BAD_FORMAT,
-            "{malformed}"
-        );
+        assert_eq!(said(format!("{malformed}\r\n").as_bytes()).0, BAD_FORMAT, "{malformed}");
     }
     for short in ["\r\n", "\n", " \n", "a\r\n", "ab\n"] {
         assert_eq!(said(short.as_bytes()).0, BAD_FORMAT, "{short:?}");
@@ -409,30 +304,13 @@ fn unknown_verbs_are_error_malformed_known_ones_client_error() {
 
 #[test]
 fn a_key_is_1_to_250_bytes_of_anything_but_blank_and_line_end() {
-    for key in [
-        &b"a\tb"[..],
-        b"a\x01b",
-        b"a\0b",
-        b"\xff\xfe",
-        "schlüssel".as_bytes(),
-        b"a\rb",
-        b"\x7f",
-    ] {
+    for key in [&b"a\tb"[..], b"a\x01b", b"a\0b", b"\xff\xfe", "schlüssel".as_bytes(), b"a\rb", b"\x7f"] {
         let input = [b"get ", key, b"\r\n"].concat();
         assert_eq!(keys(&input), [key]);
         let input = [b"set ", key, b" 0 0 1\r\nx\r\n"].concat();
         assert_eq!(store(&input).key.bytes(), key);
     }
-    for command in [
-        "get K",
-        "delete K",
-        "incr K 1",
-        "touch K 1",
-        "mg K",
-        "md K",
-        "me K",
-        "gat 1 K",
-    ] {
+    for command in ["get K", "delete K", "incr K 1", "touch K 1", "mg K", "md K", "me K", "gat 1 K"] {
         let line = |len| format!("{}\r\n", command.replace('K', &"k".repeat(len)));
         let ok = line(250);
         request(ok.as_bytes());
@@ -444,11 +322,7 @@ fn a_key_is_1_to_250_bytes_of_anything_but_blank_and_line_end() {
 fn value_flags_are_the_full_range_of_32_bits() {
     let store = store(b"set k 4294967295 0 1\r\nx\r\n");
     assert_eq!(store.flags, u32::MAX);
-    let item = ItemInfo {
-        client_flags: store.flags,
-        value_len: 1,
-        ..ItemInfo::default()
-    };
+    let item = ItemInfo { client_flags: store.flags, value_len: 1, ..ItemInfo::default() };
     let said = written(|out| request(b"get k\r\n").reply().hit_head(out, b"k", &item, true));
     assert_eq!(said, b"VALUE k 4294967295 1\r\n");
     assert_eq!(support::said(b"set k 4294967296 0 1\r\nx\r\n").0, BAD_FORMAT);
@@ -461,36 +335,20 @@ fn quiet_binary_operations_hide_success_and_misses_and_send_errors() {
     let outcome =
         |packet: &[u8], outcome| written(|out| request(packet).reply().outcome(out, b"k", outcome, &item));
     assert_eq!(outcome(&setq, Outcome::Stored), b"");
-    assert_eq!(
-        outcome(&setq, Outcome::Exists),
-        answer(0x11, 2, 0, b"", b"", b"Data exists for key.")
-    );
-    assert_eq!(
-        outcome(&setq, Outcome::TooLarge),
-        answer(0x11, 3, 0, b"", b"", b"Too large.")
-    );
+    assert_eq!(outcome(&setq, Outcome::Exists), answer(0x11, 2, 0, b"", b"", b"Data exists for key."));
+    assert_eq!(outcome(&setq, Outcome::TooLarge), answer(0x11, 3, 0, b"", b"", b"Too large."));
     let deleteq = packet(0x14, b"k", &[], &[], 0);
     assert_eq!(outcome(&deleteq, Outcome::Deleted), b"");
-    assert_eq!(
-        outcome(&deleteq, Outcome::NotFound),
-        answer(0x14, 1, 0, b"", b"", b"Not found")
-    );
+    assert_eq!(outcome(&deleteq, Outcome::NotFound), answer(0x14, 1, 0, b"", b"", b"Not found"));
     let incrq = packet(0x15, b"k", &[0; 20], &[], 0);
     assert_eq!(outcome(&incrq, Outcome::Number { value: 1 }), b"");
     for opcode in [0x09, 0x0d] {
         let getq = packet(opcode, b"k", &[], &[], 0);
         assert_eq!(written(|out| request(&getq).reply().miss(out, b"k")), b"");
-        assert_ne!(
-            written(|out| request(&getq).reply().hit_head(out, b"k", &item, true)),
-            b""
-        );
+        assert_ne!(written(|out| request(&getq).reply().hit_head(out, b"k", &item, true)), b"");
     }
     let noop = packet(0x0a, &[], &[], &[], 0);
-    assert_eq!(
-        outcome(&noop, Outcome::Ok),
-        answer(0x0a, 0, 0, b"", b"", b""),
-        "the opaque comes back"
-    );
+    assert_eq!(outcome(&noop, Outcome::Ok), answer(0x0a, 0, 0, b"", b"", b""), "the opaque comes back");
 }
 
 #[test]
@@ -499,19 +357,12 @@ fn binary_counters_that_must_not_be_created() {
     extras[7] = 3;
     extras[15] = 9;
     let create = packet(0x05, b"k", &extras, &[], 0);
-    let Request::Arith(arith) = request(&create) else {
-        panic!()
-    };
+    let Request::Arith(arith) = request(&create) else { panic!() };
     assert_eq!((arith.delta, arith.initial), (3, Some((9, Exptime(0)))));
     extras[16..].fill(0xff);
     let only = packet(0x06, b"k", &extras, &[], 5);
-    let Request::Arith(arith) = request(&only) else {
-        panic!()
-    };
-    assert_eq!(
-        (arith.decrement, arith.initial, arith.compare),
-        (true, None, Some(5))
-    );
+    let Request::Arith(arith) = request(&only) else { panic!() };
+    assert_eq!((arith.decrement, arith.initial, arith.compare), (true, None, Some(5)));
 }
 
 #[test]
@@ -520,10 +371,7 @@ fn binary_without_sasl_knows_no_sasl_and_goes_on() {
     let noop = packet(0x0a, &[], &[], &[], 0);
     let (said, closes) = said(&[packet(0x20, &[], &[], &[], 0), auth, noop].concat());
     let unknown = |opcode| answer(opcode, 0x81, 0, b"", b"", b"Unknown command");
-    assert_eq!(
-        said,
-        [unknown(0x20), unknown(0x21), answer(0x0a, 0, 0, b"", b"", b"")].concat()
-    );
+    assert_eq!(said, [unknown(0x20), unknown(0x21), answer(0x0a, 0, 0, b"", b"", b"")].concat());
     assert!(!closes);
 }
 
@@ -532,49 +380,30 @@ fn binary_garbage_closes() {
     let noop = packet(0x0a, &[], &[], &[], 0);
     assert!(said(&[&noop[..], b"get a\r\n"].concat()).1, "wrong magic");
     let with_key = packet(0x0a, b"k", &[], &[], 0);
-    assert_eq!(
-        said(&with_key),
-        (answer(0x0a, 4, 0, b"", b"", b"Invalid arguments"), true)
-    );
+    assert_eq!(said(&with_key), (answer(0x0a, 4, 0, b"", b"", b"Invalid arguments"), true));
     let mut lengths = packet(0x00, b"key", &[], &[], 0);
     lengths[11] = 1;
-    assert_eq!(
-        said(&lengths),
-        (answer(0x00, 0x81, 0, b"", b"", b"Unknown command"), true)
-    );
+    assert_eq!(said(&lengths), (answer(0x00, 0x81, 0, b"", b"", b"Unknown command"), true));
     let long_key = packet(0x00, &[b'k'; 251], &[], &[], 0);
-    assert_eq!(
-        said(&long_key),
-        (answer(0x00, 4, 0, b"", b"", b"Invalid arguments"), true)
-    );
+    assert_eq!(said(&long_key), (answer(0x00, 4, 0, b"", b"", b"Invalid arguments"), true));
 }
 
 #[test]
 fn gat_gats_and_mg_with_t_touch() {
     for (input, cas) in [(&b"gat 30 a b\r\n"[..], false), (b"gats 30 a b\r\n", true)] {
-        let Request::Get(get) = request(input) else {
-            panic!()
-        };
+        let Request::Get(get) = request(input) else { panic!() };
         assert_eq!((get.touch, get.keys.clone().count()), (Some(Exptime(30)), 2));
         let said = written(|out| get.reply.hit_head(out, b"a", &ItemInfo::default(), true));
         assert_eq!(said.ends_with(b" 0 0 0\r\n"), cas);
     }
-    let Request::Get(get) = request(b"mg a T-1 v\r\n") else {
-        panic!()
-    };
+    let Request::Get(get) = request(b"mg a T-1 v\r\n") else { panic!() };
     assert_eq!(get.touch, Some(Exptime(-1)));
-    assert_eq!(
-        said(b"gat x a\r\n").0,
-        b"CLIENT_ERROR invalid exptime argument\r\n"
-    );
+    assert_eq!(said(b"gat x a\r\n").0, b"CLIENT_ERROR invalid exptime argument\r\n");
 }
 
 #[test]
 fn surplus_arguments_do_no_harm() {
-    assert_eq!(
-        said(b"version foo bar\r\nversion noreply\r\n").0,
-        b"VERSION 1.6.45\r\nVERSION 1.6.45\r\n"
-    );
+    assert_eq!(said(b"version foo bar\r\nversion noreply\r\n").0, b"VERSION 1.6.45\r\nVERSION 1.6.45\r\n");
     assert_eq!(said(b"verbosity 1 2 3\r\n").0, b"OK\r\n");
     assert_eq!(said(b"quit foo\r\nversion\r\n"), (vec![], true));
     assert_eq!(store(b"set a 0 0 2 x y\r\nhi\r\n").value, b"hi");
@@ -592,10 +421,7 @@ fn metadump_lines_end_in_a_bare_lf() {
         panic!()
     };
     assert_eq!(what, Crawler::Metadump(b"all"));
-    assert_eq!(
-        written(|out| reply.outcome(out, b"", Outcome::Ok, &ItemInfo::default())),
-        b"OK\r\n"
-    );
+    assert_eq!(written(|out| reply.outcome(out, b"", Outcome::Ok, &ItemInfo::default())), b"OK\r\n");
     let line = written(|out| metadump_line(out, b"a b", &ItemInfo::default(), None, 1, 1, 60));
     assert_eq!(line, b"key=a%20b exp=-1 la=1 cas=0 fetch=no cls=1 size=60\n");
     assert_eq!(written(|out| reply.stats_end(out)), b"END\r\n");
@@ -604,20 +430,13 @@ fn metadump_lines_end_in_a_bare_lf() {
 #[test]
 fn statistics_take_whole_words() {
     assert!(matches!(request(b"stats r\r\n"), Request::Stats(b"r", _)));
-    assert!(matches!(
-        request(b"stats  cachedump 1 0 \r\n"),
-        Request::Stats(b"cachedump 1 0", _)
-    ));
+    assert!(matches!(request(b"stats  cachedump 1 0 \r\n"), Request::Stats(b"cachedump 1 0", _)));
 }
 
 #[test]
 fn browsers_get_nothing() {
     for line in ["GET / HTTP/1.0", "POST /set HTTP/1.1", "x HTTP/"] {
-        assert_eq!(
-            said(format!("{line}\r\nmn\r\n").as_bytes()),
-            (vec![], true),
-            "{line}"
-        );
+        assert_eq!(said(format!("{line}\r\nmn\r\n").as_bytes()), (vec![], true), "{line}");
     }
     assert_eq!(said(b"HTTP/1.0\r\n"), (b"ERROR\r\n".to_vec(), false));
 }
@@ -630,11 +449,7 @@ fn meta_commands_have_at_most_20_tokens() {
     let more = b"mg a v s t f c k h l Oabc q u P L I x T1 N1 R1 C1\r\n";
     assert_eq!(said(more).0, b"CLIENT_ERROR options flags are too long\r\n");
     let more = b"mg a v v s t f c k h l Oabc q u P L I x T1 N1 R1\r\n";
-    assert_eq!(
-        said(more).0,
-        b"CLIENT_ERROR options flags are too long\r\n",
-        "before any flag is looked at"
-    );
+    assert_eq!(said(more).0, b"CLIENT_ERROR options flags are too long\r\n", "before any flag is looked at");
 }
 
 #[test]
@@ -651,13 +466,7 @@ fn ms_normalises_mode_and_compare() {
     let ms = |flags: &str| {
         let input = format!("ms k 2 {flags}\r\nhi\r\n");
         let store = store(input.as_bytes());
-        (
-            store.mode,
-            store.compare,
-            store.vivify,
-            store.exptime,
-            store.invalidate,
-        )
+        (store.mode, store.compare, store.vivify, store.exptime, store.invalidate)
     };
     let never = Exptime::NEVER;
     assert_eq!(ms(""), (StoreMode::Set, None, None, never, false));
@@ -668,14 +477,8 @@ fn ms_normalises_mode_and_compare() {
     assert_eq!(ms("MR"), (StoreMode::Replace, None, None, never, false));
     assert_eq!(ms("MR C7"), (StoreMode::Set, Some(7), None, never, false));
     assert_eq!(ms("ME C7"), (StoreMode::Add, None, None, never, false));
-    assert_eq!(
-        ms("MA N9 T5"),
-        (StoreMode::Append, None, Some(Exptime(9)), Exptime(9), false)
-    );
-    assert_eq!(
-        ms("MPREPEND C7"),
-        (StoreMode::Prepend, Some(7), None, never, false)
-    );
+    assert_eq!(ms("MA N9 T5"), (StoreMode::Append, None, Some(Exptime(9)), Exptime(9), false));
+    assert_eq!(ms("MPREPEND C7"), (StoreMode::Prepend, Some(7), None, never, false));
     assert_eq!(ms("MA C0"), (StoreMode::Append, None, None, never, false));
     assert_eq!(ms("N9"), (StoreMode::Set, None, None, never, false));
 }

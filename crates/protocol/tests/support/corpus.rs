@@ -17,11 +17,9 @@ pub fn probes() -> Vec<Probe> {
     let mut probes = Vec::new();
     for window in lines.windows(3) {
         let [name, sent, answered] = window else { continue };
-        let (Some(name), Some(sent), Some(answered)) = (
-            name.strip_prefix("### "),
-            sent.strip_prefix(">>> "),
-            answered.strip_prefix("<<< "),
-        ) else {
+        let (Some(name), Some(sent), Some(answered)) =
+            (name.strip_prefix("### "), sent.strip_prefix(">>> "), answered.strip_prefix("<<< "))
+        else {
             continue;
         };
         if sent.ends_with("...'") {
@@ -41,10 +39,7 @@ pub fn probes() -> Vec<Probe> {
 
 /// A byte string as Python writes it.
 fn unescape(literal: &str) -> Vec<u8> {
-    let inner = literal
-        .strip_prefix("b'")
-        .and_then(|rest| rest.strip_suffix('\''))
-        .expect(literal);
+    let inner = literal.strip_prefix("b'").and_then(|rest| rest.strip_suffix('\'')).expect(literal);
     let mut bytes = Vec::new();
     let mut characters = inner.bytes();
     while let Some(byte) = characters.next() {
@@ -169,9 +164,7 @@ pub fn all() -> Vec<Vec<u8>> {
     let longest_key = "k".repeat(250);
     let mut all: Vec<Vec<u8>> = probes().into_iter().map(|probe| probe.sent).collect();
     all.extend(TEXT.iter().map(|text| text.to_vec()));
-    for verb in [
-        "get ", "gets a ", "gat 1 ", "delete ", "incr ", "touch ", "mg ", "md ", "ma ", "me ",
-    ] {
+    for verb in ["get ", "gets a ", "gat 1 ", "delete ", "incr ", "touch ", "mg ", "md ", "ma ", "me "] {
         all.push(format!("{verb}{long_key} 1\r\n{verb}{longest_key} 1\r\nmn\r\n").into_bytes());
     }
     all.push(format!("set {long_key} 0 0 2\r\nhi\r\nms {long_key} 2\r\nhi\r\nmn\r\n").into_bytes());

@@ -30,21 +30,13 @@ fn check_wire(wire: Wire, data: &[u8]) {
             }
             Step::Body { request, head, tail } => {
                 assert!(head > 0 && head <= rest.len());
-                assert!(
-                    head + request.value_len as usize + tail > rest.len(),
-                    "the body is there"
-                );
+                assert!(head + request.value_len as usize + tail > rest.len(), "the body is there");
                 assert!(request.value.is_empty());
                 assert_eq!(tail, if wire == Wire::Text { 2 } else { 0 });
                 answers(&Request::Store(request), &mut out);
                 return;
             }
-            Step::Reject {
-                reject,
-                len,
-                swallow,
-                close,
-            } => {
+            Step::Reject { reject, len, swallow, close } => {
                 assert!(len > 0 && len <= rest.len());
                 assert!(swallow <= u64::from(u32::MAX) + 2);
                 assert!(!(close && swallow > 0), "who closes reads no more");
@@ -90,31 +82,13 @@ fn agree(wire: Wire, prefix: &[u8], whole: &Step<'_>) {
         }
         // A line that was too long unfinished may turn out to be fine when it comes in one piece.
         (Step::Close, _) if wire == Wire::Text && prefix.len() > Limits::MEMCACHED.line_bytes_max => {}
-        (
-            Step::Body { request, head, tail },
-            Step::Request {
-                request: Request::Store(store),
-                len,
-            },
-        ) => {
+        (Step::Body { request, head, tail }, Step::Request { request: Request::Store(store), len }) => {
             assert_eq!(*len, head + store.value.len() + tail);
             let mut store = store.clone();
             store.value = &[];
             assert_eq!(*request, store);
         }
-        (
-            Step::Body {
-                request,
-                head,
-                tail: 2,
-            },
-            Step::Reject {
-                len,
-                swallow: 0,
-                close: false,
-                ..
-            },
-        ) => {
+        (Step::Body { request, head, tail: 2 }, Step::Reject { len, swallow: 0, close: false, .. }) => {
             assert_eq!(*len, head + request.value_len as usize + 2);
         }
         (early, whole) => assert_eq!(early, whole, "after {} bytes", prefix.len()),
@@ -148,11 +122,7 @@ fn answers(request: &Request<'_>, out: &mut Vec<u8>) {
     let reply = request.reply();
     let owned = reply.to_owned_reply();
     assert_eq!(owned.reply(), *reply);
-    let item = ItemInfo {
-        value_len: 3,
-        won: true,
-        ..ItemInfo::default()
-    };
+    let item = ItemInfo { value_len: 3, won: true, ..ItemInfo::default() };
     for outcome in [
         Outcome::Stored,
         Outcome::NotFound,
@@ -179,10 +149,7 @@ fn whole(reply: &Reply<'_>, out: &[u8]) {
         return;
     }
     if let Reply::Binary { .. } = reply {
-        let body = out
-            .get(8..12)
-            .and_then(|bytes| bytes.try_into().ok())
-            .map(u32::from_be_bytes);
+        let body = out.get(8..12).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
         assert_eq!(Some(out.len()), body.map(|body| body as usize + 24));
     } else {
         assert!(out.ends_with(b"\r\n"));

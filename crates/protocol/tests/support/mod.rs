@@ -59,10 +59,7 @@ pub fn events<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, bodies: Bodies) ->
                 Step::Body { request, head, tail } => {
                     let value_len = request.value_len as usize;
                     assert!(request.value.is_empty());
-                    assert!(
-                        buffer.len() < head + value_len + tail,
-                        "the body is there, yet not taken"
-                    );
+                    assert!(buffer.len() < head + value_len + tail, "the body is there, yet not taken");
                     if bodies == Bodies::Wait {
                         break;
                     }
@@ -75,12 +72,7 @@ pub fn events<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, bodies: Bodies) ->
                     });
                     head
                 }
-                Step::Reject {
-                    reject,
-                    len,
-                    swallow: more,
-                    close,
-                } => {
+                Step::Reject { reject, len, swallow: more, close } => {
                     let said = written(|out| reject.encode(out));
                     events.push(format!("reject {}", said.escape_ascii()));
                     swallow = more;
@@ -107,20 +99,12 @@ fn streamed(wire: Option<Wire>, store: &Streaming) -> String {
     let (value, tail) = store.body.split_at(store.value_len);
     let wire = wire.expect("a head came before");
     match parse(wire, &all) {
-        Step::Request {
-            request: Request::Store(request),
-            len,
-        } => {
+        Step::Request { request: Request::Store(request), len } => {
             assert!(body_tail_is_valid(tail));
             assert_eq!((request.value, len), (value, all.len()));
             format!("{:?}", Request::Store(request))
         }
-        Step::Reject {
-            reject,
-            len,
-            swallow: 0,
-            close: false,
-        } => {
+        Step::Reject { reject, len, swallow: 0, close: false } => {
             assert!(!body_tail_is_valid(tail));
             assert_eq!(len, all.len());
             let said = written(|out| reject.encode(out));
@@ -164,12 +148,7 @@ pub fn said(input: &[u8]) -> (Vec<u8>, bool) {
                 }
                 len as u64
             }
-            Step::Reject {
-                reject,
-                len,
-                swallow,
-                close,
-            } => {
+            Step::Reject { reject, len, swallow, close } => {
                 reject.encode(&mut out);
                 if close {
                     return (out, true);

@@ -1,0 +1,224 @@
+//! The pages that `-h`, `--help=ext`, `-V` and `-i` print, at most 80 columns wide.
+//!
+//! memcached's own test harness reads `-h` to learn what a server can do: the words `ext_path`,
+//! `proxy_config`, `enable-ssl` and `sasl` would switch on tests of things that are not here, or that differ
+//! on purpose. So SSD storage under memcached's names has a page of its own, and what is refused is not
+//! listed.
+
+use super::error::ConfigError;
+use super::option::{Effect, Fallback, Group, Id, Kind, Opt};
+use super::options::OPTIONS;
+use super::words::{WORDS, WordKind};
+
+/// The memcached release whose behaviour and strings this server answers with.
+pub const COMPATIBLE_VERSION: &str = "1.6.45";
+/// Larder's own version.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The widest line of a page.
+pub(super) const WIDTH: usize = 80;
+/// Where the descriptions begin.
+const INDENT: usize = 27;
+
+/// The text of `-V`. Tools parse the first line.
+pub fn versions() -> String {
+    format!("memcached {COMPATIBLE_VERSION}\nlarder {VERSION}\n")
+}
+
+/// The text of `-i`.
+pub fn licence() -> String {
+    let mut page = versions();
+    page.push_str(
+        "\nLicensed under either of the Apache License, Version 2.0, or the MIT licence,\n\
+         at your option; the texts are the files LICENSE-APACHE and LICENSE-MIT of\n\
+         Larder's source. There is no warranty.\n",
+    );
+    page
+}
+
+/// The page of a topic: empty for the page of `-h`.
+///
+/// # Errors
+/// There is no such topic.
+pub fn page(topic: &str) -> Result<String, ConfigError> {
+    match topic {
+        "" => Ok(main_page()),
+        "ext" => Ok(ext_page()),
+        other => Err(ConfigError::Usage(format!("--help={other}: only --help and --help=ext exist"))),
+    }
+}
+
+fn main_page() -> String {
+    let mut page = format!(
+        "memcached {COMPATIBLE_VERSION}\n\
+         larder {VERSION} \u{2014} a memcached for data bigger than memory\n\n\
+         Usage: larder [OPTION]...\n\n"
+    );
+    wrap(
+        &mut page,
+        "",
+        "Without options it listens on 127.0.0.1:11211 and caches in 64 MiB of RAM and a file of 1 GiB in \
+         your cache directory. Under the name memcached it listens on every interface and uses RAM only. \
+         Sizes take a suffix k, m, g or t.",
+    );
+    let groups = [
+        (Group::Larder, "Larder's own options"),
+        (Group::Network, "memcached's options: network"),
+        (Group::Memory, "memcached's options: memory and items"),
+        (Group::Commands, "memcached's options: commands"),
+        (Group::Process, "memcached's options: process"),
+    ];
+    for (group, title) in groups {
+        page.push_str(&format!("\n{title}\n"));
+        for opt in OPTIONS.iter().filter(|opt| opt.group == group && opt.effect == Effect::Honoured) {
+            item(&mut page, &synopsis(opt), &described(opt));
+        }
+    }
+    page.push_str("\nExtended options (-o)\n");
+    for word in WORDS {
+        if word.effect == Effect::Honoured && !word.name.starts_with("ext_") {
+            item(&mut page, &format!("      {}{}", word.name, value_of(word.kind)), word.help);
+        }
+    }
+    page.push('\n');
+    wrap(
+        &mut page,
+        "  ",
+        "memcached's other words for -o are accepted and change nothing; so are these options:",
+    );
+    wrap(&mut page, "    ", &without_effect());
+    page.push_str("\nWhere a value may come from\n");
+    wrap(
+        &mut page,
+        "  ",
+        "An option goes over the environment, the environment over the file of --config, the file over the \
+         default. The variable of --memory-limit is LARDER_MEMORY_LIMIT, its key in the file memory-limit. \
+         A switch takes yes or no there. larder --print-config shows what came from where.",
+    );
+    page.push_str("\nExit codes\n");
+    for (code, meaning) in [
+        ("0", "ended as asked"),
+        ("1", "could not start or go on: an address in use, an SSD that fails"),
+        ("64", "an option or an environment variable is wrong"),
+        ("78", "the file is wrong, or the options exclude each other"),
+    ] {
+        page.push_str(&format!("  {code:>2}  {meaning}\n"));
+    }
+    page
+}
+
+fn ext_page() -> String {
+    let mut page = String::from("SSD storage under memcached's names (-o, --extended)\n\n");
+    for word in WORDS {
+        if word.effect == Effect::Honoured && word.name.starts_with("ext_") {
+            item(&mut page, &format!("  {}{}", word.name, value_of(word.kind)), word.help);
+        }
+    }
+    page.push('\n');
+    wrap(
+        &mut page,
+        "",
+        "A memcached command line with extstore works as it is: -o ext_path=/data/file:9G gives the SSD \
+         tier that file and size. A bucket behind the size (compact, lowttl, chunked, default, coldcompact, \
+         old) is read and has no effect, since one ring holds all items.",
+    );
+    page.push('\n');
+    wrap(
+        &mut page,
+        "",
+        "These words are accepted and have no effect; there is nothing to tune in their place:",
+    );
+    let names: Vec<_> = WORDS.iter().filter(|w| w.effect == Effect::Ignored).map(|w| w.name).collect();
+    let names: Vec<_> = names.into_iter().filter(|name| name.starts_with("ext_")).collect();
+    wrap(&mut page, "  ", &names.join(" "));
+    page.push('\n');
+    wrap(
+        &mut page,
+        "",
+        "The largest item (-I) does not depend on ext_wbuf_size. Items of any size go to the SSD, whatever \
+         ext_item_size says; --item-size is the typical size from which the index is made.",
+    );
+    page
+}
+
+fn without_effect() -> String {
+    let ignored = OPTIONS.iter().filter(|opt| opt.effect == Effect::Ignored);
+    let names: Vec<_> = ignored.map(|o| o.short.map_or(o.long.to_string(), |s| format!("-{s}"))).collect();
+    names.join(" ")
+}
+
+fn value_of(kind: WordKind) -> &'static str {
+    match kind {
+        WordKind::Switch | WordKind::SwitchOrNumber | WordKind::Anything => "",
+        WordKind::Number | WordKind::Decimal => "=N",
+        WordKind::Text => "=PATH:SIZE",
+    }
+}
+
+/// The word that stands for an option's value.
+fn hint(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Flag | Kind::Count => "",
+        Kind::Number { .. } | Kind::Decimal => "N",
+        Kind::Millis(_) => "MS",
+        Kind::Megabytes | Kind::Bytes => "SIZE",
+        Kind::Rate => "SIZE/s",
+        Kind::Text(hint) | Kind::List(hint) => hint,
+        Kind::Octal => "MASK",
+        Kind::Char => "CHAR",
+        Kind::Choice(_) => "WORD",
+    }
+}
+
+fn synopsis(opt: &Opt) -> String {
+    let letter = opt.short.map_or("    ".to_string(), |letter| format!("-{letter}, "));
+    match hint(opt.kind) {
+        "" => format!("  {letter}--{}", opt.long),
+        hint => format!("  {letter}--{}={hint}", opt.long),
+    }
+}
+
+fn described(opt: &Opt) -> String {
+    let said_with_value = matches!(opt.kind, Kind::Flag | Kind::Count) || opt.id == Id::UdpPort;
+    match opt.default {
+        Fallback::Is(_) if said_with_value => opt.help.to_string(),
+        Fallback::Is(text) => format!("{} (default: {text})", opt.help),
+        Fallback::Computed { how, .. } => format!("{} (default: {how})", opt.help),
+        Fallback::Unset { .. } => opt.help.to_string(),
+    }
+}
+
+fn item(page: &mut String, name: &str, text: &str) {
+    page.push_str(name);
+    let used = name.chars().count();
+    let mut block = String::new();
+    wrap(&mut block, &" ".repeat(INDENT), text);
+    // Two blanks at least between a name and its text; else the text begins on a line of its own.
+    if used + 2 > INDENT {
+        page.push('\n');
+        page.push_str(&block);
+    } else {
+        page.push_str(block.get(used..).unwrap_or_default());
+    }
+}
+
+/// Appends `text`, broken at blanks so that no line is wider than a page, each line behind `prefix`.
+pub(super) fn wrap(page: &mut String, prefix: &str, text: &str) {
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if column == 0 || column + 1 + width > WIDTH {
+            if column != 0 {
+                page.push('\n');
+            }
+            page.push_str(prefix);
+            column = prefix.chars().count();
+        } else {
+            page.push(' ');
+            column += 1;
+        }
+        page.push_str(word);
+        column += width;
+    }
+    page.push('\n');
+}

@@ -1,0 +1,140 @@
+//! The configuration of the daemon, in two steps: what was given, with its origin; then what it comes to.
+//!
+//! ```text
+//! options.rs, words.rs    the tables: every option, every -o word (option.rs: what a row says)
+//!    |
+//! sources.rs              command line, environment, file  -> layer.rs   raw values with origins
+//!    |                                                            |
+//! values.rs listen.rs ssd.rs   texts to values               resolve.rs  bounds, conflicts; typed.rs
+//!    |                                                            |
+//! help.rs show.rs         pages and example, off the tables  resolved.rs `Config`
+//!                                                                 |
+//!                                                            settings.rs `stats settings`
+//! ```
+//!
+//! Flags go over environment, environment over file, file over default. Nothing here opens a socket or a
+//! device.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod help;
+mod layer;
+mod listen;
+mod option;
+mod options;
+mod resolve;
+mod resolved;
+mod settings;
+mod show;
+mod sources;
+mod ssd;
+mod typed;
+mod values;
+mod words;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+pub use error::ConfigError;
+pub use help::{COMPATIBLE_VERSION, VERSION};
+pub use layer::Origin;
+pub use listen::Listen;
+pub use option::Id;
+pub use resolved::{Config, Io, Personality, Protocol, TcpPort, UnixSocket};
+pub use ssd::{SsdPath, SsdShare};
+pub use values::{rate, show_size, size};
+
+use layer::Layer;
+use sources::Asked;
+
+/// Everything outside the process that its configuration depends on.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// The command line, the program's name first.
+    pub args: Vec<OsString>,
+    /// The environment, or the part of it that matters.
+    pub variables: BTreeMap<String, String>,
+    /// The cores this process may use.
+    pub cores: usize,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn of_this_process() -> Surroundings {
+        Surroundings {
+            args: std::env::args_os().collect(),
+            variables: sources::own_variables(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    fn personality(&self) -> Personality {
+        let name = self.args.first().map(Path::new).and_then(Path::file_name);
+        let name = name.map(|name| name.to_string_lossy()).unwrap_or_default();
+        if name == "memcached" || name.starts_with("memcached-") {
+            Personality::Memcached
+        } else {
+            Personality::Larder
+        }
+    }
+}
+
+/// What the daemon is to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Serve, with this configuration.
+    Run(Box<Config>),
+    /// Print this text to standard output and end with exit code 0.
+    Print(String),
+}
+
+/// Reads command line, environment and file, and resolves them.
+///
+/// # Errors
+/// See [`ConfigError`]; print it to standard error and end with its exit code.
+pub fn load(surroundings: &Surroundings) -> Result<Command, ConfigError> {
+    let mut flags = Layer::default();
+    let args = surroundings.args.get(1..).unwrap_or_default();
+    let asked = sources::command_line(args, &mut flags)?;
+    match &asked {
+        Asked::Help(topic) => return help::page(topic).map(Command::Print),
+        Asked::Version => return Ok(Command::Print(help::versions())),
+        Asked::License => return Ok(Command::Print(help::licence())),
+        Asked::PrintExample => return Ok(Command::Print(show::example())),
+        Asked::Run | Asked::PrintConfig => {}
+    }
+    let mut environment = Layer::default();
+    let warnings = sources::environment(&surroundings.variables, &mut environment)?;
+    let given = environment.under(flags);
+    let mut file = Layer::default();
+    if let Some(path) = given.last(layer::Key::Opt(Id::Config)) {
+        sources::file(&PathBuf::from(&path.text), &mut file)?;
+    }
+    let merged = Layer::defaults().under(file).under(given);
+    let (personality, variables) = (surroundings.personality(), &surroundings.variables);
+    let config = resolve::resolve(merged, personality, variables, surroundings.cores, warnings)?;
+    if asked == Asked::PrintConfig {
+        return Ok(Command::Print(show::config(&config)));
+    }
+    Ok(Command::Run(Box::new(config)))
+}
+
+impl Config {
+    /// The configuration of a command line alone, the program's name first: no environment, one core. For tests, and
+    /// for embedding the server.
+    ///
+    /// # Errors
+    /// As [`load`]; and a command line that asks to print something.
+    pub fn from_args<A: Into<OsString>>(args: impl IntoIterator<Item = A>) -> Result<Config, ConfigError> {
+        let args = args.into_iter().map(Into::into).collect();
+        match load(&Surroundings { args, variables: BTreeMap::new(), cores: 1 })? {
+            Command::Run(config) => Ok(*config),
+            Command::Print(_) => Err(ConfigError::Usage("this asks to print, not to run".to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

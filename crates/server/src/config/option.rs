@@ -1,0 +1,187 @@
+//! What a row of the table of options says: name, form, default, effect. The rows are in `options.rs`.
+
+use super::options::OPTIONS;
+
+/// Names one option of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "each name is the option's long name; the table describes it")]
+pub enum Id {
+    Ssd,
+    SsdShare,
+    SsdFormat,
+    SsdWriteLimit,
+    SsdWriteWait,
+    IndexMemory,
+    ItemSize,
+    ConnMemory,
+    Io,
+    Config,
+    PrintConfig,
+    Port,
+    UdpPort,
+    UnixSocket,
+    UnixMask,
+    Listen,
+    ConnLimit,
+    ListenBacklog,
+    Protocol,
+    Threads,
+    MaxReqsPerEvent,
+    MemoryLimit,
+    MaxItemSize,
+    DisableEvictions,
+    MemoryFile,
+    LockMemory,
+    DisableCas,
+    EnableShutdown,
+    DisableFlushAll,
+    DisableDumping,
+    DisableWatch,
+    PrefixDelimiter,
+    Daemon,
+    User,
+    Pidfile,
+    Verbose,
+    Extended,
+    Help,
+    License,
+    Version,
+    EnableCoredumps,
+    SlabGrowthFactor,
+    SlabMinSize,
+    EnableLargepages,
+    NapiIds,
+    EnableSasl,
+    AuthFile,
+    EnableSsl,
+}
+
+/// What form an option's value has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// No value: given or not. In the environment, in the file and behind `=` it takes yes or no.
+    Flag,
+    /// No value, and each repetition counts. In the environment and in the file it takes the number.
+    Count,
+    /// A whole number within bounds.
+    Number {
+        /// The smallest allowed.
+        min: i64,
+        /// The largest allowed.
+        max: i64,
+    },
+    /// A decimal fraction.
+    Decimal,
+    /// A time in milliseconds, at most so many.
+    Millis(i64),
+    /// A size; a number without a suffix counts mebibytes.
+    Megabytes,
+    /// A size; a number without a suffix counts bytes.
+    Bytes,
+    /// Bytes a second.
+    Rate,
+    /// Any text; the word stands for it in the help.
+    Text(&'static str),
+    /// A list: repetitions add to it; the word stands for one element in the help.
+    List(&'static str),
+    /// An octal access mask.
+    Octal,
+    /// One character.
+    Char,
+    /// One of a few words.
+    Choice(&'static [&'static str]),
+}
+
+/// What an option is when nobody gives it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fallback {
+    /// This value.
+    Is(&'static str),
+    /// Worked out at start.
+    Computed {
+        /// How, for the help.
+        how: &'static str,
+        /// A value to show in the example file.
+        example: &'static str,
+    },
+    /// Absent.
+    Unset {
+        /// A value to show in the example file.
+        example: &'static str,
+    },
+}
+
+/// What comes of an option that is given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Effect {
+    /// It does what memcached's, or Larder's, documentation says.
+    Honoured,
+    /// It is accepted, since scripts and charts pass it, and changes nothing.
+    Ignored,
+    /// The daemon does not start; the text says what to do instead.
+    Refused(&'static str),
+}
+
+/// The groups of the help page, in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Larder's own options.
+    Larder,
+    /// memcached's options for sockets and connections.
+    Network,
+    /// memcached's options for memory and items.
+    Memory,
+    /// memcached's options for commands.
+    Commands,
+    /// memcached's options for the process, and the ones that print and end.
+    Process,
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct Opt {
+    /// Which option.
+    pub id: Id,
+    /// Its letter, if it has one; the letters are memcached's.
+    pub short: Option<char>,
+    /// Its long name; also its key in the file, and, in capitals behind `LARDER_`, its environment variable.
+    pub long: &'static str,
+    /// The form of its value.
+    pub kind: Kind,
+    /// What it is when not given.
+    pub default: Fallback,
+    /// Where the help shows it.
+    pub group: Group,
+    /// What comes of giving it.
+    pub effect: Effect,
+    /// What it does, in a sentence or two without a full stop at the end.
+    pub help: &'static str,
+}
+
+impl Opt {
+    /// The row of a long name; memcached's spelling `napi_ids` is known too.
+    pub fn by_long(name: &str) -> Option<&'static Opt> {
+        let name = if name == "napi_ids" { "napi-ids" } else { name };
+        OPTIONS.iter().find(|opt| opt.long == name)
+    }
+
+    /// The row of a letter.
+    pub fn by_short(letter: char) -> Option<&'static Opt> {
+        OPTIONS.iter().find(|opt| opt.short == Some(letter))
+    }
+
+    /// The option's environment variable.
+    pub fn env_name(&self) -> String {
+        format!("LARDER_{}", self.long.to_ascii_uppercase().replace('-', "_"))
+    }
+
+    /// Whether the environment can give it. The options that print and end belong to the command line alone.
+    pub fn in_environment(&self) -> bool {
+        !matches!(self.id, Id::Help | Id::License | Id::Version | Id::PrintConfig)
+    }
+
+    /// Whether the file can give it: what the environment can, except the name of the file.
+    pub fn in_file(&self) -> bool {
+        self.in_environment() && self.id != Id::Config
+    }
+}

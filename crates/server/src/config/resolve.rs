@@ -1,0 +1,197 @@
+//! From raw values to the resolved configuration, the second of the two steps: bounds and conflicts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::error::ConfigError;
+use super::layer::{Key, Layer};
+use super::option::Id;
+use super::resolved::{Config, Io, Personality, Protocol, TcpPort, UnixSocket};
+use super::ssd::{SsdShare, ssd_share};
+use super::typed::Values;
+use super::values::{self, GIB, KIB, MIB};
+
+/// The smallest memory limit that gets an SSD file without being asked: below it, an index would leave no
+/// room.
+const DEFAULT_SSD_MEMORY_MIN: u64 = 8 * MIB;
+
+/// Resolves the merged layers. `raw` gets the defaults that are worked out added, so that `--print-config`
+/// shows them.
+///
+/// # Errors
+/// A value out of bounds (64, or 78 from a file), or values that exclude each other (78).
+pub(super) fn resolve(
+    mut raw: Layer,
+    personality: Personality,
+    variables: &BTreeMap<String, String>,
+    cores: usize,
+    mut warnings: Vec<String>,
+) -> Result<Config, ConfigError> {
+    compute_defaults(&mut raw, personality, variables, cores, &mut warnings)?;
+    let values = Values { raw: &raw };
+
+    let memory_limit_bytes = values.size(Id::MemoryLimit)?;
+    values.require(Id::MemoryLimit, memory_limit_bytes >= MIB, "the memory limit must be 1m or more")?;
+    let item_size_max_bytes = values.size(Id::MaxItemSize)?;
+    values.require(Id::MaxItemSize, item_size_max_bytes >= KIB, "item max size must be 1k or more")?;
+    values.require(Id::MaxItemSize, item_size_max_bytes <= GIB, "item max size must be 1g or less")?;
+    let half = format!(
+        "item max size must be at most half the memory limit of {}; raise -m or lower -I",
+        values::show_size(memory_limit_bytes)
+    );
+    values.require(Id::MaxItemSize, item_size_max_bytes <= memory_limit_bytes / 2, &half)?;
+    let item_size_bytes = values.size(Id::ItemSize)?;
+    let sensible = (1..=item_size_max_bytes).contains(&item_size_bytes);
+    values.require(
+        Id::ItemSize,
+        sensible,
+        "the typical item must be between 1 byte and the max item size",
+    )?;
+    let index_memory_bytes = values.optional(Id::IndexMemory, |text| values::size(text, MIB))?;
+    let fits = index_memory_bytes.is_none_or(|bytes| bytes > 0 && bytes < memory_limit_bytes);
+    values.require(Id::IndexMemory, fits, "the index must be smaller than the memory limit it is part of")?;
+    let conn_memory_bytes = values.size(Id::ConnMemory)?;
+    values.require(Id::ConnMemory, conn_memory_bytes >= MIB, "connections need 1m or more")?;
+    let ssd_write_limit = values.optional(Id::SsdWriteLimit, values::rate)?;
+    values.require(
+        Id::SsdWriteLimit,
+        ssd_write_limit != Some(0),
+        "must be more than 0; leave it out for no limit, or say --ssd none",
+    )?;
+    refuse_odd_slab_values(&values)?;
+
+    let unix_socket = match values.path(Id::UnixSocket) {
+        Some(path) => Some(UnixSocket { path, mode: values.parsed(Id::UnixMask, values::octal)? }),
+        None => None,
+    };
+    let tcp_port = match values.number::<i32>(Id::Port)? {
+        0 => TcpPort::Off,
+        port => u16::try_from(port).map_or(TcpPort::Ephemeral, TcpPort::Fixed),
+    };
+    if unix_socket.is_none() && tcp_port == TcpPort::Off {
+        let message = "there is nothing to listen on: -p 0 switches TCP off, and -s gives no Unix socket";
+        return Err(ConfigError::Impossible(message.to_string()));
+    }
+    if values.number::<u32>(Id::UdpPort)? != 0 {
+        warnings.push("UDP is not served; -U has no effect".to_string());
+    }
+    let threads = values.number(Id::Threads)?;
+    if threads > 64 {
+        warnings
+            .push(format!("{threads} threads are a great many; as many as there are cores is usual (-t)"));
+    }
+
+    let mut config = Config {
+        personality,
+        listen: if unix_socket.is_some() { Vec::new() } else { values.listen()? },
+        tcp_port,
+        unix_socket,
+        port_file: variables.get("MEMCACHED_PORT_FILENAME").map(PathBuf::from),
+        backlog: values.number(Id::ListenBacklog)?,
+        conn_limit: values.number(Id::ConnLimit)?,
+        conn_limit_fast: false,
+        conn_memory_bytes,
+        idle_timeout: None,
+        protocol: match values.text(Id::Protocol) {
+            "ascii" => Protocol::Ascii,
+            "binary" => Protocol::Binary,
+            _ => Protocol::Auto,
+        },
+        threads,
+        reqs_per_event: values.number(Id::MaxReqsPerEvent)?,
+        memory_limit_bytes,
+        index_memory_bytes,
+        item_size_bytes,
+        item_size_max_bytes,
+        evictions: !values.flag(Id::DisableEvictions),
+        memory_file: values.path(Id::MemoryFile),
+        lock_memory: values.flag(Id::LockMemory),
+        ssd: values.ssd()?,
+        ssd_share: values.optional(Id::SsdShare, ssd_share)?.unwrap_or(SsdShare::WHOLE),
+        ssd_format: values.flag(Id::SsdFormat),
+        ssd_write_limit,
+        ssd_write_wait: Duration::from_millis(values.number(Id::SsdWriteWait)?),
+        io: match values.text(Id::Io) {
+            "uring" => Io::Uring,
+            "threads" => Io::Threads,
+            _ => Io::Auto,
+        },
+        cas: !values.flag(Id::DisableCas),
+        flush_all: !values.flag(Id::DisableFlushAll),
+        dumping: !values.flag(Id::DisableDumping),
+        watch: !values.flag(Id::DisableWatch),
+        shutdown: values.flag(Id::EnableShutdown),
+        prefix_delimiter: values.optional(Id::PrefixDelimiter, values::delimiter)?.unwrap_or(b':'),
+        stats_detail: raw.is_given(Key::Opt(Id::PrefixDelimiter)),
+        track_sizes: false,
+        lru_crawler: false,
+        lru_maintainer: false,
+        daemon: values.flag(Id::Daemon),
+        user: values.raw.last(Key::Opt(Id::User)).map(|given| given.text.clone()),
+        pidfile: values.path(Id::Pidfile),
+        verbosity: values.verbosity(),
+        warnings,
+        ignored: Config::without_effect(&raw),
+        raw,
+    };
+    config.conn_limit_fast = config.word("maxconns_fast") == "yes";
+    config.track_sizes = config.word("track_sizes") == "yes";
+    config.lru_crawler = config.word("lru_crawler") == "yes";
+    config.lru_maintainer = config.word("lru_maintainer") == "yes";
+    let idle_s = config.word("idle_timeout").parse().unwrap_or(0);
+    config.idle_timeout = (idle_s > 0).then(|| Duration::from_secs(idle_s));
+    Ok(config)
+}
+
+/// The defaults that depend on the machine, the name or another option.
+fn compute_defaults(
+    raw: &mut Layer,
+    personality: Personality,
+    variables: &BTreeMap<String, String>,
+    cores: usize,
+    warnings: &mut Vec<String>,
+) -> Result<(), ConfigError> {
+    let memory = Values { raw }.size(Id::MemoryLimit)?;
+    let absent = |raw: &Layer, id| raw.last(Key::Opt(id)).is_none();
+    if absent(raw, Id::Threads) {
+        raw.set_default(Id::Threads, &cores.clamp(1, 1024).to_string());
+    }
+    if absent(raw, Id::MaxItemSize) {
+        raw.set_default(Id::MaxItemSize, &MIB.min(memory / 2).to_string());
+    }
+    if absent(raw, Id::Listen) {
+        let host = if personality == Personality::Memcached { "*" } else { "127.0.0.1" };
+        raw.set_default(Id::Listen, host);
+    }
+    if absent(raw, Id::Ssd) {
+        let ssd = match (personality, cache_directory(variables)) {
+            (Personality::Memcached, _) => None,
+            (_, _) if memory < DEFAULT_SSD_MEMORY_MIN => None,
+            (_, None) => {
+                warnings
+                    .push("no SSD: neither HOME nor XDG_CACHE_HOME is set; name one with --ssd".to_string());
+                None
+            }
+            (_, Some(directory)) => {
+                let size = values::show_size(GIB.min(memory.saturating_mul(16))).replace(' ', "");
+                Some(format!("{}:{size}", directory.join("larder/larder.ssd").display()))
+            }
+        };
+        raw.set_default(Id::Ssd, ssd.as_deref().unwrap_or("none"));
+    }
+    Ok(())
+}
+
+/// The user's cache directory, as the XDG base directory specification has it: a relative one does not count.
+fn cache_directory(variables: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let absolute = |name: &str| variables.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+}
+
+/// memcached refuses these even where nothing depends on them here, and its users know the refusals.
+fn refuse_odd_slab_values(values: &Values<'_>) -> Result<(), ConfigError> {
+    let factor = values.optional(Id::SlabGrowthFactor, values::decimal)?;
+    let message = "factor must be greater than 1";
+    values.require(Id::SlabGrowthFactor, factor.is_none_or(|factor| factor > 1.0), message)
+}

@@ -1,0 +1,191 @@
+//! The resolved configuration: typed fields, bounds checked, ready for the daemon. It opens nothing.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::layer::{Key, Layer, Origin};
+use super::listen::Listen;
+use super::option::{Effect, Id};
+use super::options::OPTIONS;
+use super::ssd::{SsdPath, SsdShare};
+use super::words::Word;
+
+/// Whose defaults apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Personality {
+    /// Larder's: loopback only, and an SSD file in the user's cache directory.
+    Larder,
+    /// memcached's, under the name `memcached` or `memcached-ANYTHING`: every interface, and no SSD.
+    Memcached,
+}
+
+/// The TCP port of `-p`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TcpPort {
+    /// No TCP.
+    Off,
+    /// One the kernel picks.
+    Ephemeral,
+    /// This one.
+    Fixed(u16),
+}
+
+/// The protocol connections speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// The first byte of a connection decides.
+    Auto,
+    /// Text and meta commands only.
+    Ascii,
+    /// Binary only.
+    Binary,
+}
+
+/// How the SSD is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Io {
+    /// io_uring where it works, else threads.
+    Auto,
+    /// io_uring, or do not start.
+    Uring,
+    /// Positional reads and writes on a pool of threads.
+    Threads,
+}
+
+/// A Unix socket to listen on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnixSocket {
+    /// Where.
+    pub path: PathBuf,
+    /// Its access mask.
+    pub mode: u32,
+}
+
+/// The configuration of one daemon. Sizes are in bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Whose defaults apply.
+    pub personality: Personality,
+    /// Where to listen for TCP; empty when a Unix socket is given, which replaces TCP as in memcached.
+    pub listen: Vec<Listen>,
+    /// The port of the entries of `listen` that have none of their own.
+    pub tcp_port: TcpPort,
+    /// The Unix socket to listen on, instead of TCP.
+    pub unix_socket: Option<UnixSocket>,
+    /// Where to write the ports in use, from `MEMCACHED_PORT_FILENAME`: lines `TCP INET: 11211` or `UNIX:
+    /// path`, to a neighbouring file that is then renamed.
+    pub port_file: Option<PathBuf>,
+    /// The kernel's queue of connections to be accepted.
+    pub backlog: u32,
+    /// The most connections at once.
+    pub conn_limit: u32,
+    /// Whether a connection over the limit is answered with an error and closed, rather than left waiting.
+    pub conn_limit_fast: bool,
+    /// Bound of all connections' buffers together.
+    pub conn_memory_bytes: u64,
+    /// How long a connection may be idle before it is closed; `None` is for ever.
+    pub idle_timeout: Option<Duration>,
+    /// The protocol of all connections.
+    pub protocol: Protocol,
+    /// Event-loop threads, 1 or more.
+    pub threads: usize,
+    /// Requests served for one connection before the others get their turn, 1 or more.
+    pub reqs_per_event: u32,
+
+    /// RAM for all the store keeps.
+    pub memory_limit_bytes: u64,
+    /// RAM for the index, out of `memory_limit_bytes`; `None`: from the SSD's size and `item_size_bytes`.
+    pub index_memory_bytes: Option<u64>,
+    /// The size of a typical item.
+    pub item_size_bytes: u64,
+    /// The largest item.
+    pub item_size_max_bytes: u64,
+    /// Whether a full memory evicts; if not, sets fail.
+    pub evictions: bool,
+    /// The file that holds the store's RAM, if it is to outlive the process.
+    pub memory_file: Option<PathBuf>,
+    /// Whether to lock all memory.
+    pub lock_memory: bool,
+
+    /// The files and devices of the SSD tier; empty: RAM only.
+    pub ssd: Vec<SsdPath>,
+    /// The part of them that is this process's.
+    pub ssd_share: SsdShare,
+    /// Whether to start with an empty SSD tier whatever it holds.
+    pub ssd_format: bool,
+    /// Bound of writes to the SSD, bytes a second; `None` is none.
+    pub ssd_write_limit: Option<u64>,
+    /// How long a set may wait for the SSD.
+    pub ssd_write_wait: Duration,
+    /// How the SSD is reached.
+    pub io: Io,
+
+    /// Whether items have CAS values.
+    pub cas: bool,
+    /// Whether `flush_all` is allowed.
+    pub flush_all: bool,
+    /// Whether `stats cachedump` and `lru_crawler metadump` are allowed.
+    pub dumping: bool,
+    /// Whether `watch` is allowed.
+    pub watch: bool,
+    /// Whether `shutdown` is allowed.
+    pub shutdown: bool,
+    /// What separates a key's prefix from its rest in `stats detail`.
+    pub prefix_delimiter: u8,
+    /// Whether `stats detail` counts from the start.
+    pub stats_detail: bool,
+    /// Whether item sizes are counted for `stats sizes`.
+    pub track_sizes: bool,
+    /// Whether `stats` shows the keys of memcached's LRU crawler.
+    pub lru_crawler: bool,
+    /// Whether `stats` shows the keys of memcached's LRU maintainer.
+    pub lru_maintainer: bool,
+
+    /// Whether to run in the background.
+    pub daemon: bool,
+    /// The user to become, if started by root.
+    pub user: Option<String>,
+    /// Where to write the process id.
+    pub pidfile: Option<PathBuf>,
+    /// How much to say: 0 to 3.
+    pub verbosity: u8,
+
+    /// To be printed at start, one a line.
+    pub warnings: Vec<String>,
+    /// What was given and has no effect, as `-f` or `-o hashpower`; for one line at `-v`.
+    pub ignored: Vec<String>,
+    /// All values as given, with their origins.
+    pub(super) raw: Layer,
+}
+
+impl Config {
+    /// Where the value of an option comes from.
+    pub fn origin(&self, id: Id) -> &Origin {
+        self.raw.last(Key::Opt(id)).map_or(&Origin::Default, |given| &given.origin)
+    }
+
+    /// The value of an `-o` word: as given, or its default; empty for a name that is no word.
+    pub fn word(&self, name: &str) -> &str {
+        match Word::by_name(name) {
+            Some(word) => self.raw.last(Key::Word(word.name)).map_or(word.default, |given| &given.text),
+            None => "",
+        }
+    }
+
+    /// What was given and has no effect, with its origin.
+    pub(super) fn without_effect(raw: &Layer) -> Vec<String> {
+        let mut names = Vec::new();
+        for opt in OPTIONS.iter().filter(|opt| opt.effect == Effect::Ignored) {
+            if raw.is_given(Key::Opt(opt.id)) {
+                names
+                    .push(opt.short.map_or_else(|| format!("--{}", opt.long), |letter| format!("-{letter}")));
+            }
+        }
+        for (name, _) in raw.words() {
+            if Word::by_name(name).is_some_and(|word| word.effect == Effect::Ignored) {
+                names.push(format!("-o {name}"));
+            }
+        }
+        names
+    }
+}

@@ -1,0 +1,85 @@
+//! What is refused, with which message and exit code.
+
+use super::*;
+
+#[test]
+fn refusals_say_what_is_wrong_and_end_with_64() {
+    let cases: [(&[&str], &str); 29] = [
+        (&["-c", "0"], "-c 0: must be 1 or more"),
+        (&["-c", "-1"], "-c -1: must be 1 or more"),
+        (&["-t", "0"], "-t 0: must be 1 or more"),
+        (&["-R0"], "-R 0: must be 1 or more"),
+        (&["-b", "0"], "must be 1 or more"),
+        (&["-I", "1000"], "-I 1000: item max size must be 1k or more"),
+        (&["-m", "4096", "-I", "2g"], "-I 2g: item max size must be 1g or less"),
+        (&["-I", "33m"], "at most half the memory limit of 64 MiB"),
+        (&["-m", "0"], "-m 0: the memory limit must be 1m or more"),
+        (&["-m", "lots"], "is not a size"),
+        (&["-f", "1.0"], "-f 1.0: factor must be greater than 1"),
+        (&["-n", "0"], "-n 0: must be 1 or more"),
+        (&["-B", "http"], "-B http: must be one of auto, ascii, binary"),
+        (&["-p", "70000"], "must be 65535 or less"),
+        (&["-a", "9"], "octal"),
+        (&["-D", "::"], "is not one character"),
+        (&["-l", "127.0.0.1:port"], "is not a port"),
+        (&["-l", ","], "there is no address"),
+        (&["-Z"], "-Z: TLS is not built into this version"),
+        (&["-S"], "-S: SASL is not built"),
+        (&["-Y", "/f"], "-Y: authentication is not built"),
+        (&["-o", "modren"], "Illegal suboption \"modren\""),
+        (&["-o", "ssl_key=/k"], "TLS is not built"),
+        (&["-m"], "-m needs a value"),
+        (&["-y"], "unknown option -y"),
+        (&["--memory-limits=1"], "unknown option --memory-limits"),
+        (&["stray"], "unexpected argument \"stray\""),
+        (&["--ssd", "none", "--ssd", "/a:1g"], "stands beside another path"),
+        (&["--ssd", "/a:1g", "-o", "ext_path=/a:1g"], "the same path is given twice"),
+    ];
+    for (args, message) in cases {
+        let error = refusal(args);
+        assert!(error.to_string().contains(message), "{args:?}: {error}");
+        assert_eq!(error.exit_code(), 64, "{args:?}");
+    }
+    for args in [&["--ssd-share", "0/2"], &["--index-memory", "64m"], &["--ssd-write-limit", "0"]] {
+        assert_eq!(refusal(args).exit_code(), 64);
+    }
+    for args in
+        [&["--help=me"], &["--print-config=all"], &["--io=aio"], &["--conn-memory=1k"], &["--item-size=0"]]
+    {
+        assert_eq!(refusal(args).exit_code(), 64);
+    }
+}
+
+#[test]
+fn what_cannot_be_had_together_ends_with_78() {
+    let error = refusal(&["-p", "0"]);
+    assert!(error.to_string().contains("nothing to listen on"), "{error}");
+    assert_eq!(error.exit_code(), 78);
+}
+
+#[test]
+fn a_wrong_file_ends_with_78_and_says_where() {
+    let cases = [
+        ("memory-limt = 3", "unknown key memory-limt"),
+        ("help = true", "unknown key help"),
+        ("config = \"x\"", "unknown key config"),
+        ("memory-limit = ", "is not TOML"),
+        ("memory-limit = true", "memory-limit: takes a value"),
+        ("memory-limit = [1]", "must be a text or a number, not a array"),
+        ("daemon = \"yes\"", "daemon: must be true or false"),
+        ("unix-mask = 700", "in quotes"),
+        ("threads = 0", "threads = 0: must be 1 or more"),
+        ("max-item-size = 1000", "max-item-size = 1000: item max size must be 1k or more"),
+        ("extended = \"x\"", "Illegal suboption \"x\""),
+        ("enable-ssl = true", "enable-ssl: TLS is not built"),
+    ];
+    for (at, (text, message)) in cases.into_iter().enumerate() {
+        let file = TempFile::new(&format!("wrong{at}"), text);
+        let error = refusal(&["--config", file.path()]);
+        assert_eq!(error.exit_code(), 78, "{text}");
+        let error = error.to_string();
+        assert!(error.starts_with(file.path()) && error.contains(message), "{text}: {error}");
+    }
+    let error = refusal(&["--config", "/no/such/file"]);
+    assert!(error.to_string().contains("/no/such/file: cannot be read"), "{error}");
+}

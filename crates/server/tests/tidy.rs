@@ -1,0 +1,245 @@
+//! The house rules that a machine can check, over every source file and page of the workspace.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The only files that may hold `unsafe`, each block with its proof. Paths count from the workspace's root.
+const UNSAFE_FILES: &[&str] = &[
+    "crates/server/src/process.rs",
+    "crates/store/src/arena.rs",
+    "crates/store/src/device/buffer.rs",
+    "crates/store/src/device/uring.rs",
+    "crates/store/src/prefetch.rs",
+];
+
+/// What rustfmt keeps code within (`rustfmt.toml`); it leaves long strings and macros alone.
+const CODE_COLUMNS_MAX: usize = 110;
+/// Prose may be a little wider than code.
+const COMMENT_COLUMNS_MAX: usize = 120;
+const LINES_MAX: usize = 700;
+
+// Put together, so that this file does not break its own rules.
+const UNFINISHED: &[&str] = &[
+    concat!("todo", "!"),
+    concat!("unimplemented", "!"),
+    concat!("dbg", "!"),
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+];
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().expect("the workspace is two folders up")
+}
+
+/// Every file below `folder` that ends in `.extension`, but for build output and hidden folders.
+fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a folder can be listed").path()).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_symlink() || name.starts_with('.') {
+            continue;
+        }
+        if path.is_dir() {
+            let is_output = name == "target" || name == "node_modules" || path.join("CACHEDIR.TAG").exists();
+            if !is_output {
+                files(&path, extension, found);
+            }
+        } else if path.extension().is_some_and(|ext| ext == extension) {
+            found.push(path);
+        }
+    }
+}
+
+/// Runs `rule` over every file with the extension: it gets the path from the root and the text, and returns
+/// line numbers, 0 for the whole file, with what is wrong there.
+fn check(extension: &str, rule: impl Fn(&str, &str) -> Vec<(usize, String)>) {
+    let root = root();
+    let mut found = Vec::new();
+    files(&root, extension, &mut found);
+    assert!(!found.is_empty(), "there are no .{extension} files below {}", root.display());
+    let mut report = String::new();
+    for path in found {
+        let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+        for (line, message) in rule(&name, &text) {
+            let _ = match line {
+                0 => writeln!(report, "{name}: {message}"),
+                line => writeln!(report, "{name}:{line}: {message}"),
+            };
+        }
+    }
+    assert!(report.is_empty(), "house rules are broken:\n{report}");
+}
+
+fn each_line(text: &str, rule: impl Fn(&str) -> Option<String>) -> Vec<(usize, String)> {
+    text.lines().enumerate().filter_map(|(at, line)| rule(line).map(|message| (at + 1, message))).collect()
+}
+
+fn opening(text: &str) -> Vec<(usize, String)> {
+    if text.starts_with("//! ") {
+        return Vec::new();
+    }
+    vec![(1, "the first line must be `//! ` and say what lives in this file".to_string())]
+}
+
+fn length(text: &str) -> Vec<(usize, String)> {
+    let lines = text.lines().count();
+    if lines <= LINES_MAX {
+        return Vec::new();
+    }
+    vec![(0, format!("has {lines} lines, more than {LINES_MAX}: is it one noun?"))]
+}
+
+fn width(line: &str) -> Option<String> {
+    let comment = line.trim_start().starts_with("//");
+    let max = if comment { COMMENT_COLUMNS_MAX } else { CODE_COLUMNS_MAX };
+    let columns = line.chars().count();
+    (columns > max)
+        .then(|| format!("has {columns} columns, more than {max}; a \\ at its end continues a string"))
+}
+
+fn ascii(line: &str) -> Option<String> {
+    let odd = line.chars().find(|c| !c.is_ascii())?;
+    Some(format!("holds `{odd}`; in .rs files write ASCII, or \\u{{{:x}}} in a string", odd as u32))
+}
+
+fn unfinished(line: &str) -> Option<String> {
+    let word = UNFINISHED.iter().find(|word| line.contains(**word))?;
+    Some(format!("holds {word}; finish it, or open an issue and leave the code whole"))
+}
+
+/// The line without its comment and without what stands between double quotes. Raw strings and strings over
+/// several lines are not understood: a keyword in one would be reported although it is text.
+fn code(line: &str) -> String {
+    let mut kept = String::new();
+    let mut in_string = false;
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if in_string => drop(chars.next()),
+            '\'' if !in_string && chars.peek() == Some(&'"') => drop(chars.next()),
+            '"' => in_string = !in_string,
+            '/' if !in_string && chars.peek() == Some(&'/') => break,
+            _ if in_string => {}
+            c => kept.push(c),
+        }
+    }
+    kept
+}
+
+fn unsafe_code(name: &str, text: &str) -> Vec<(usize, String)> {
+    if UNSAFE_FILES.contains(&name) {
+        return Vec::new();
+    }
+    each_line(text, |line| {
+        let code = code(line);
+        let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let message = "unsafe belongs in the files that tests/tidy.rs names; call one of them instead";
+        words.any(|word| word == "unsafe").then(|| message.to_string())
+    })
+}
+
+/// The targets of `[text](target)` links in one line of Markdown, without those inside backquotes.
+fn links(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for (at, piece) in line.split('`').enumerate() {
+        if at % 2 == 0 {
+            let targets = piece.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+            found.extend(targets.filter_map(|target| target.split_whitespace().next()));
+        }
+    }
+    found
+}
+
+fn dead_links(folder: &Path, text: &str) -> Vec<(usize, String)> {
+    let mut fenced = false;
+    let mut dead = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if fenced {
+            continue;
+        }
+        for target in links(line) {
+            let path = target.split('#').next().unwrap_or_default();
+            let elsewhere = target.contains("://") || target.starts_with("mailto:") || path.is_empty();
+            if !elsewhere && !folder.join(path).exists() {
+                dead.push((at + 1, format!("links to {target}, which does not exist")));
+            }
+        }
+    }
+    dead
+}
+
+#[test]
+fn every_source_file_says_first_what_lives_there() {
+    check("rs", |_, text| opening(text));
+}
+
+#[test]
+fn source_files_are_one_noun_long() {
+    check("rs", |_, text| length(text));
+}
+
+#[test]
+fn lines_fit_the_column() {
+    check("rs", |_, text| each_line(text, width));
+}
+
+#[test]
+fn source_is_ascii() {
+    check("rs", |_, text| each_line(text, ascii));
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    check("rs", |_, text| each_line(text, unfinished));
+}
+
+#[test]
+fn unsafe_lives_in_few_named_files() {
+    check("rs", unsafe_code);
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let root = root();
+    check("md", |name, text| {
+        let page = root.join(name);
+        dead_links(page.parent().unwrap_or(&root), text)
+    });
+}
+
+#[test]
+fn each_rule_can_fail() {
+    assert_eq!(opening("use std;\n").len(), 1);
+    assert_eq!(opening("//! A thing.\n").len(), 0);
+    assert_eq!(length(&"x\n".repeat(LINES_MAX + 1)).len(), 1);
+    assert_eq!(length(&"x\n".repeat(LINES_MAX)).len(), 0);
+    assert!(width(&"x".repeat(CODE_COLUMNS_MAX + 1)).is_some());
+    assert!(width(&"x".repeat(CODE_COLUMNS_MAX)).is_none());
+    assert!(width(&format!("//! {}", "x".repeat(COMMENT_COLUMNS_MAX - 3))).is_some());
+    assert!(width(&format!("//! {}", "x".repeat(COMMENT_COLUMNS_MAX - 4))).is_none());
+    assert!(ascii("caf\u{e9}").is_some());
+    assert!(UNFINISHED.iter().all(|word| unfinished(&format!("  {word}(1)")).is_some()));
+    assert!(unfinished("let method = 1;").is_none());
+
+    let dangerous = concat!("    un", "safe { f() }");
+    assert_eq!(unsafe_code("crates/server/src/lib.rs", dangerous).len(), 1);
+    assert_eq!(unsafe_code(UNSAFE_FILES[0], dangerous).len(), 0);
+    for harmless in
+        ["#![forbid(unsafe_code)]", "// unsafe", "f(\"a \\\" unsafe\")", "'\"'; // unsafe", "unsafely()"]
+    {
+        assert_eq!(unsafe_code("x.rs", harmless), vec![], "{harmless}");
+    }
+    assert_eq!(unsafe_code("x.rs", &format!("let q = '\"'; {dangerous}")).len(), 1);
+
+    let page = "[a](no-such-page.md#part) [b](Cargo.toml) [c](https://e.org/x) [d](#here) `[e](f)`";
+    let page = format!("{page}\n```\n[g](h)\n```\n");
+    assert_eq!(dead_links(&root(), &page).len(), 1);
+}
