@@ -263,6 +263,37 @@ fn a_range_has_one_user() {
 }
 
 #[test]
+fn a_range_given_up_late_is_waited_for() {
+    let scratch = Scratch::new();
+    let path = scratch.path("own");
+    let first = open_small(&path, 9 * MIB);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(150));
+            drop(first);
+        });
+        assert_eq!(open_small(&path, 9 * MIB).origin(), Origin::Reopened);
+    });
+}
+
+#[test]
+fn shares_of_another_size_are_refused() {
+    let scratch = Scratch::new();
+    let path = scratch.path("shared");
+    drop(FileDevice::open(&share(&path, 18 * MIB, 1, 2)).expect("a share"));
+    for index in [1, 2] {
+        let error = refused(&share(&path, 12 * MIB, index, 2));
+        assert!(matches!(error, OpenError::OtherSize { .. }), "{error}");
+    }
+    assert_eq!(
+        FileDevice::open(&share(&path, 18 * MIB, 1, 2))
+            .expect("a share")
+            .origin(),
+        Origin::Reopened
+    );
+}
+
+#[test]
 fn another_division_is_refused() {
     let scratch = Scratch::new();
     let path = scratch.path("shared");

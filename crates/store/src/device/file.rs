@@ -78,6 +78,9 @@ impl FileDevice {
     ///
     /// # Errors
     /// See [`OpenError`].
+    ///
+    /// # Panics
+    /// When `options.segment_bytes` is 0 or no multiple of the page.
     pub fn open(options: &FileOptions) -> Result<Self, OpenError> {
         opening::open(options)
     }

@@ -174,7 +174,8 @@ impl Shared {
 
     fn perform(&self, op: &mut IoOp) -> io::Result<usize> {
         let device = self.devices.get(op.place().0).map(|device| &**device);
-        let possible = op.check(device, op.memory())?;
+        let memory = op.memory();
+        let possible = op.check(device, memory)?;
         let (Some(device), 1..) = (device, possible) else {
             return Ok(0);
         };

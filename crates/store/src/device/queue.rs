@@ -67,13 +67,13 @@ impl IoOp {
         matches!(self, IoOp::Write { .. })
     }
 
-    /// The memory of this operation: where it is, and how many bytes of it there are.
-    pub(super) fn memory(&self) -> (*const u8, usize) {
+    /// The memory of this operation: where it is, and how many bytes of it there are. Only a read's may be written.
+    pub(super) fn memory(&mut self) -> (*mut u8, usize) {
         match self {
-            IoOp::Read { buf, .. } => (buf.as_ptr(), buf.len()),
+            IoOp::Read { buf, .. } => (buf.as_mut_ptr(), buf.len()),
             IoOp::Write { source, .. } => {
                 let bytes = source.bytes();
-                (bytes.as_ptr(), bytes.len())
+                (bytes.as_ptr().cast_mut(), bytes.len())
             }
         }
     }
@@ -81,7 +81,7 @@ impl IoOp {
     /// Refuses what no device can do: an unknown device, a range past the end, a source shorter than `len`, or
     /// something misaligned. Every queue asks here, because past this point a wrong offset would land in a
     /// neighbour's share of the file. Returns how many of the bytes the device has.
-    pub(super) fn check(&self, device: Option<&dyn Device>, memory: (*const u8, usize)) -> io::Result<usize> {
+    pub(super) fn check(&self, device: Option<&dyn Device>, memory: (*mut u8, usize)) -> io::Result<usize> {
         let invalid = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         let (index, offset) = self.place();
         let Some(device) = device else {

@@ -175,7 +175,7 @@ impl IoQueue for UringQueue {
         let checked = slot.op.check(device, (memory, available));
         match (checked, device) {
             (Ok(possible @ 1..), Some(device)) => {
-                slot.memory = memory.cast_mut();
+                slot.memory = memory;
                 slot.transfer = Transfer::new(possible, device.alignment(), slot.op.is_write());
                 let entry = submission_entry(&self.devices, slot, index as usize);
                 // SAFETY: the entry's memory is `possible` bytes, at most those that `check` found there. The slot
