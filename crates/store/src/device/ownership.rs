@@ -251,6 +251,19 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_at_either_end_of_the_slice_makes_it_a_strangers() {
+        for at in [2 * MIB as usize, 4 * MIB as usize - 1] {
+            let mut disk = vec![0; 8 * MIB as usize];
+            disk[at] = 1;
+            assert!(
+                matches!(look(&disk, quarter(2)), Content::Foreign(_)),
+                "byte {at}"
+            );
+            assert_eq!(look(&disk, quarter(3)), Content::Empty, "byte {at} is another's");
+        }
+    }
+
+    #[test]
     fn a_share_beside_others_is_empty_and_not_foreign() {
         let mut disk = vec![0; 8 * MIB as usize];
         marked(&mut disk, quarter(4));

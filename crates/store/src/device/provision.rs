@@ -16,9 +16,6 @@ use super::{IoBuf, OpenError, PAGE_BYTES, Superblock};
 pub(super) fn allocate(file: &File, path: &Path, total: u64, held_bytes: u64) -> Result<(), OpenError> {
     let meta = file.metadata().map_err(at(path, "finding its size"))?;
     let missing = total.saturating_sub(meta.blocks() * 512);
-    if missing == 0 && held_bytes >= total {
-        return Ok(());
-    }
     let room = rustix::fs::fstatvfs(file).map_err(|error| at(path, "finding the free room")(error.into()))?;
     let free_bytes = room.f_bavail * room.f_frsize;
     let full = || OpenError::DiskFull {
