@@ -1,4 +1,4 @@
-//! Why a device cannot be opened, in words for whoever has to do something about it. Never errors of reads and writes.
+//! Why a device cannot be opened, for whoever has to do something about it. Never errors of reads or writes.
 
 use std::fmt;
 use std::io;
@@ -283,9 +283,9 @@ impl fmt::Display for OpenError {
                 let (path, found, asked) = (path.display(), Bytes(*found_bytes), Bytes(*asked_bytes));
                 write!(
                     f,
-                    "{path} is divided into shares of {found}, and the size asked for makes shares of {asked}; \
-                     nothing was touched. Give every process the same size, or stop them all and give each \
-                     --ssd-format to start afresh"
+                    "{path} is divided into shares of {found}, and the size asked for makes shares of \
+                     {asked}; nothing was touched. Give every process the same size, or stop them all and \
+                     give each --ssd-format to start afresh"
                 )
             }
             Io { path, doing, source } => write!(f, "{}: {doing}: {source}", path.display()),

@@ -25,7 +25,8 @@ const SLICE_BYTES: u64 = 1 << 20;
 /// Opening is tried anew this often when the file is replaced meanwhile.
 const REPLACEMENTS_MAX: u32 = 8;
 
-/// How long to wait for a range in use: a process just killed holds it until the kernel has torn its rings down.
+/// How long to wait for a range in use: a process just killed holds it until the kernel has torn its rings
+/// down.
 const LINGER_STEPS: u32 = 25;
 const LINGER_STEP: Duration = Duration::from_millis(20);
 
@@ -213,8 +214,8 @@ fn lock_range(file: &File, options: &FileOptions, range: Range<u64>) -> Result<(
     })
 }
 
-/// Asks the kernel for the disk as a whole, which it refuses while the disk is mounted. Shares cannot each have
-/// it, so for them it is only asked for.
+/// Asks the kernel for the disk as a whole, which it refuses while the disk is mounted. Shares cannot each
+/// have it, so for them it is only asked for.
 fn claim(options: &FileOptions) -> Result<Option<OwnedFd>, OpenError> {
     let path = &options.path;
     let how = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;

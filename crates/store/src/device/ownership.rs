@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::{PAGE_BYTES, Superblock, SuperblockError};
 
-/// Bytes at either end in which every common file system, partition table, RAID and volume manager leaves a mark.
+/// Bytes at either end in which every common file system, partition table, RAID and volume manager leaves a
+/// mark.
 pub(super) const MARGIN_BYTES: u64 = 1 << 20;
 
 /// What a device was when it was opened. Only `Reopened` may still hold a store's data.
@@ -40,8 +41,8 @@ pub(super) enum Content {
     Foreign(&'static str),
 }
 
-/// The slices of a file or disk: `count` of `bytes` each, side by side from offset 0, of which `index` (from 1) is
-/// the one in question.
+/// The slices of a file or disk: `count` of `bytes` each, side by side from offset 0, of which `index` (from
+/// 1) is the one in question.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slices {
     pub(super) index: u32,
@@ -83,7 +84,8 @@ pub(super) fn examine(source: &impl Source, slices: Slices, whole_bytes: u64) ->
     if !is_zero(source, range.end.saturating_sub(MARGIN_BYTES), MARGIN_BYTES)? {
         return Ok(Content::Foreign("its end is not empty"));
     }
-    // The ends of the whole: another share's data is no stranger's, but it takes that share's superblock to know.
+    // The ends of the whole: another share's data is no stranger's, but it takes that share's superblock to
+    // know.
     let whole_is_empty = is_zero(source, 0, MARGIN_BYTES)?
         && is_zero(source, whole_bytes.saturating_sub(MARGIN_BYTES), MARGIN_BYTES)?;
     if whole_is_empty {

@@ -1,4 +1,4 @@
-//! The I/O queue over a pool of threads that call a [`Device`], for where io_uring is not to be had. Never io_uring.
+//! The I/O queue over threads that call a [`Device`], for where io_uring is not to be had. Never io_uring.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,4 +1,4 @@
-//! Makes a file that may be written to ready for it: blocks, header, direct I/O. Never decides whether it may.
+//! Makes a file that may be written to ready: blocks, header, direct I/O. Never decides whether it may.
 
 use std::fs::File;
 use std::io;
@@ -23,7 +23,8 @@ pub(super) fn allocate(file: &File, path: &Path, total: u64, held_bytes: u64) ->
         wanted_bytes: missing,
         free_bytes,
     };
-    // Asked first, so as not to take all room from others for a moment. A file system without a limit says 0 of 0.
+    // Asked first, so as not to take all room from others for a moment. A file system without a limit says 0
+    // of 0.
     if room.f_blocks > 0 && free_bytes < missing {
         return Err(full());
     }
