@@ -9,6 +9,7 @@ use std::process::Command;
 
 use device_support::{MIB, Random, Scratch, open_small, small};
 use larder_store::device::{Device, FileDevice, FileOptions, IoBuf, OpenError, Origin, PAGE_BYTES};
+use rustix::fs::FallocateFlags;
 
 fn refused(options: &FileOptions) -> OpenError {
     let error = FileDevice::open(options).expect_err("a refusal");
@@ -179,6 +180,40 @@ fn shares_lie_side_by_side() {
 }
 
 #[test]
+fn a_device_ends_where_its_slice_ends() {
+    let scratch = Scratch::new();
+    let path = scratch.path("shared");
+    let devices = [1, 2].map(|index| FileDevice::open(&share(&path, 12 * MIB, index, 2)).expect("a share"));
+    fill(&devices[1], 2);
+    let (device, len) = (&devices[0], devices[0].len());
+    let mut buf = IoBuf::zeroed(2 * PAGE_BYTES);
+    assert_eq!(device.read_at(&mut buf, len - PAGE_BYTES as u64).expect("a read"), PAGE_BYTES);
+    assert_eq!(device.read_at(&mut buf, len).expect("a read"), 0);
+    for offset in [len - PAGE_BYTES as u64, len, len + 9 * MIB, u64::MAX - PAGE_BYTES as u64 + 1] {
+        let error = device.write_at(&buf, offset).expect_err("a write past the end");
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+        assert!(device.discard(offset, 2 * PAGE_BYTES as u64).is_err());
+    }
+    assert!(holds(&devices[1], 2));
+}
+
+#[test]
+fn one_that_fails_never_removes_the_file_of_one_that_does_not() {
+    let scratch = Scratch::new();
+    for round in 0..60 {
+        let path = scratch.path(&format!("file-{round}"));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| refused(&small(&path, Some(MIB))));
+            }
+            let device = open_small(&path, 5 * MIB);
+            assert_ne!(device.origin(), Origin::Reopened);
+        });
+        assert!(path.exists(), "the file is gone in round {round}");
+    }
+}
+
+#[test]
 fn a_range_has_one_user() {
     let scratch = Scratch::new();
     let path = scratch.path("shared");
@@ -194,6 +229,32 @@ fn a_range_has_one_user() {
     let all = FileDevice::open(&whole).expect("free again");
     assert!(matches!(refused(&share(&path, 18 * MIB, 3, 3)), OpenError::InUse { .. }));
     drop(all);
+}
+
+#[test]
+fn a_range_given_up_late_is_waited_for() {
+    let scratch = Scratch::new();
+    let path = scratch.path("own");
+    let first = open_small(&path, 9 * MIB);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(150));
+            drop(first);
+        });
+        assert_eq!(open_small(&path, 9 * MIB).origin(), Origin::Reopened);
+    });
+}
+
+#[test]
+fn shares_of_another_size_are_refused() {
+    let scratch = Scratch::new();
+    let path = scratch.path("shared");
+    drop(FileDevice::open(&share(&path, 18 * MIB, 1, 2)).expect("a share"));
+    for index in [1, 2] {
+        let error = refused(&share(&path, 12 * MIB, index, 2));
+        assert!(matches!(error, OpenError::OtherSize { .. }), "{error}");
+    }
+    assert_eq!(FileDevice::open(&share(&path, 18 * MIB, 1, 2)).expect("a share").origin(), Origin::Reopened);
 }
 
 #[test]
@@ -373,20 +434,27 @@ fn a_disk_that_turns_out_full_is_refused_all_the_same() {
     let scratch = Scratch::new();
     let image = scratch.path("image");
     fs::File::create(&image).and_then(|file| file.set_len(40 * MIB)).expect("an image");
-    // Ext4 needs blocks for its own records too, which the free room does not tell.
     if run("mkfs.ext4", &["-q", "-m", "0", &shown(&image)]).is_none() {
         return;
     }
     let Some(disk) = Mount::new(scratch.path("mount"), &["-o", "loop", &shown(&image)]) else {
         return;
     };
-    let path = disk.path("new");
-    let room = rustix::fs::statvfs(disk.path(".")).expect("the free room");
-    match FileDevice::open(&small(&path, Some(room.f_bavail * room.f_frsize))) {
-        Err(OpenError::DiskFull { .. }) => assert!(!path.exists(), "a partly allocated file was left behind"),
-        Err(error) => panic!("{error}"),
-        Ok(_) => eprintln!("SKIPPED: this ext4 needed no more than it said was free"),
-    }
+    let path = disk.path("file");
+    drop(open_small(&path, 5 * MIB));
+    // Blocks beyond the end make the file look as if it had most of what is wanted.
+    let file = fs::File::options().write(true).open(&path).expect("a file");
+    rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 20 * MIB, 8 * MIB).expect("blocks");
+    let room = rustix::fs::statvfs(&path).expect("the free room");
+    let filler = fs::File::create(disk.path("filler")).expect("a file");
+    let fill_bytes = room.f_bavail * room.f_frsize - 10 * MIB;
+    rustix::fs::fallocate(&filler, FallocateFlags::empty(), 0, fill_bytes).expect("blocks");
+
+    let error = refused(&small(&path, Some(20 * MIB)));
+    assert!(matches!(error, OpenError::DiskFull { .. }), "{error}");
+    assert_eq!(fs::metadata(&path).expect("a file").len(), 5 * MIB, "it was left otherwise than it was");
+    drop(file);
+    assert_eq!(open_small(&path, 5 * MIB).origin(), Origin::Reopened);
 }
 
 #[test]

@@ -334,6 +334,27 @@ fn a_pool_reports_errors_and_goes_on() {
     assert_eq!(device.counts().total(), 2);
 }
 
+#[test]
+fn a_dropped_ring_waits_for_the_kernel() {
+    use std::io::Write;
+    use std::sync::atomic::AtomicBool;
+    let (near, mut far) = io::pipe().expect("a pipe");
+    let Some(mut queue) = ring_over(near) else { return };
+    let buf = queue.alloc(PAGE_BYTES);
+    queue.submit(1, read(0, 0, buf)).expect("room");
+    queue.flush().expect("a working ring");
+    let written = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            written.store(true, Ordering::SeqCst);
+            far.write_all(&[1; 512]).expect("an open pipe");
+        });
+        drop(queue);
+        assert!(written.load(Ordering::SeqCst), "dropped while the kernel could still write to the buffer");
+    });
+}
+
 /// Counts itself out.
 struct Counted(IoBuf, Arc<AtomicUsize>);
 

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::PAGE_BYTES;
 
-/// An owned buffer, aligned to [`PAGE_BYTES`] and a multiple of it long. Always initialised memory: a fresh one
-/// from the heap is zero, one from a slab holds whatever it held last.
+/// An owned buffer, aligned to [`PAGE_BYTES`] and a multiple of it long. Always initialised memory: a fresh
+/// one from the heap is zero, one from a slab holds whatever it held last.
 ///
-/// Dropping it frees the memory or gives the slot back to its slab. The memory does not move when the value does.
+/// Dropping it frees the memory or gives the slot back to its slab. The memory does not move when the value
+/// does.
 pub struct IoBuf {
     ptr: NonNull<u8>,
     len: usize,
@@ -46,7 +47,8 @@ impl IoBuf {
 impl Drop for IoBuf {
     fn drop(&mut self) {
         match &self.home {
-            // SAFETY: `zeroed` got this pointer from `allocate` with this length, and only one IoBuf holds it.
+            // SAFETY: `zeroed` got this pointer from `allocate` with this length, and only one IoBuf holds
+            // it.
             Home::Heap => unsafe { dealloc(self.ptr.as_ptr(), layout(self.len)) },
             Home::Slab(region, slot) => region.give_back(*slot),
         }
@@ -118,7 +120,8 @@ impl BufferSlab {
     /// A buffer of one page, or `None` when all are out.
     pub fn take(&self) -> Option<IoBuf> {
         let slot = self.region.lock().pop()?;
-        // SAFETY: every number on the free list is below the slot count, so the offset stays inside the block.
+        // SAFETY: every number on the free list is below the slot count, so the offset stays inside the
+        // block.
         let ptr = unsafe { self.region.ptr.add(slot as usize * PAGE_BYTES) };
         Some(IoBuf { ptr, len: PAGE_BYTES, home: Home::Slab(Arc::clone(&self.region), slot) })
     }

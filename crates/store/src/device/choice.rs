@@ -53,7 +53,8 @@ impl fmt::Display for UringUnavailable {
             UringUnavailable::Blocked => write!(
                 f,
                 "io_uring is blocked for this process (a container's seccomp profile, or the sysctl \
-                 kernel.io_uring_disabled); allow io_uring_setup, io_uring_enter and io_uring_register to use it"
+                 kernel.io_uring_disabled); allow io_uring_setup, io_uring_enter and io_uring_register \
+                 to use it"
             ),
             UringUnavailable::Absent => write!(f, "this kernel has no io_uring"),
             UringUnavailable::Lacks(what) => {
@@ -106,8 +107,8 @@ pub fn probe_uring() -> Result<(), UringUnavailable> {
     }
 }
 
-/// What to use, given the wish and what trying io_uring said: the kind, and for [`IoKind::Auto`] why it is not
-/// io_uring.
+/// What to use, given the wish and what trying io_uring said: the kind, and for [`IoKind::Auto`] why it is
+/// not io_uring.
 ///
 /// # Errors
 /// io_uring was insisted on and is not to be had.
@@ -126,8 +127,8 @@ pub fn choose(
 /// Opens a queue over `devices`. Call it on the thread that will use it: an io_uring belongs to its maker.
 ///
 /// # Errors
-/// `Unsupported`, carrying an [`UringUnavailable`], when io_uring was insisted on and is not to be had; else what
-/// the system says to making threads.
+/// `Unsupported`, carrying an [`UringUnavailable`], when io_uring was insisted on and is not to be had; else
+/// what the system says to making threads.
 pub fn open_queue(
     kind: IoKind,
     devices: &[Arc<dyn Device>],

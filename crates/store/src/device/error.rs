@@ -1,4 +1,4 @@
-//! Why a device cannot be opened, in words for whoever has to do something about it. Never errors of reads and writes.
+//! Why a device cannot be opened, for whoever has to do something about it. Never errors of reads or writes.
 
 use std::fmt;
 use std::io;
@@ -115,6 +115,15 @@ pub enum OpenError {
         /// The share asked for.
         asked: (u32, u32),
     },
+    /// It is Larder's, and its shares have another size.
+    OtherSize {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of a share there.
+        found_bytes: u64,
+        /// Bytes of a share as asked for.
+        asked_bytes: u64,
+    },
     /// The system refused something that should work.
     Io {
         /// The file.
@@ -226,6 +235,15 @@ impl fmt::Display for OpenError {
                     f,
                     "{path} was made for share {fi}/{fc}, and {ai}/{ac} was asked for; nothing was touched. \
                            Ask for the former, or give --ssd-format to empty this share and start afresh"
+                )
+            }
+            OtherSize { path, found_bytes, asked_bytes } => {
+                let (path, found, asked) = (path.display(), Bytes(*found_bytes), Bytes(*asked_bytes));
+                write!(
+                    f,
+                    "{path} is divided into shares of {found}, and the size asked for makes shares of \
+                     {asked}; nothing was touched. Give every process the same size, or stop them all and \
+                     give each --ssd-format to start afresh"
                 )
             }
             Io { path, doing, source } => write!(f, "{}: {doing}: {source}", path.display()),

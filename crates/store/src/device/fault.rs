@@ -14,8 +14,8 @@ const HISTORY_PAGES_MAX: usize = 16_384;
 /// What a disk writes in one piece even when the power fails.
 const SECTOR_BYTES: usize = 512;
 
-/// A device around another one, with faults. Which operations are hit, and how, follows from the seed and the order of
-/// operations alone.
+/// A device around another one, with faults. Which operations are hit, and how, follows from the seed and the
+/// order of operations alone.
 pub struct FaultDevice<D> {
     inner: D,
     state: Mutex<State>,

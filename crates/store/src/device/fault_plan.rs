@@ -6,11 +6,11 @@ use std::ops::Range;
 /// A kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OpKind {
-    /// [`Device::read_at`].
+    /// [`Device::read_at`](super::Device::read_at).
     Read,
-    /// [`Device::write_at`].
+    /// [`Device::write_at`](super::Device::write_at).
     Write,
-    /// [`Device::discard`].
+    /// [`Device::discard`](super::Device::discard).
     Discard,
 }
 
@@ -129,8 +129,8 @@ impl FaultPlan {
         z ^ (z >> 31)
     }
 
-    /// The fault for the next operation of a kind on a range, among those that `can` act on it, and a random number
-    /// to shape it. It is counted as injected.
+    /// The fault for the next operation of a kind on a range, among those that `can` act on it, and a random
+    /// number to shape it. It is counted as injected.
     pub(super) fn draw(
         &mut self,
         kind: OpKind,
@@ -138,7 +138,8 @@ impl FaultPlan {
         can: impl Fn(Fault) -> bool,
     ) -> Option<(Fault, u64)> {
         self.counts.operations[kind as usize] += 1;
-        // One number an operation for each purpose, whatever the rules: adding one does not shift the others' luck.
+        // One number an operation for each purpose, whatever the rules: adding one does not shift the others'
+        // luck.
         let (luck, shape) = (self.next_random(), self.next_random());
         let mut drawn = None;
         for (number, (rule, seen)) in self.rules.iter_mut().enumerate() {

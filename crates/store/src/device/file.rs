@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Device, IoBuf, OpenError, Origin, StoreId, Superblock, check_range, opening, readable, sys};
 
-/// Bytes at the start of a range that hold the superblock and keep the data behind it aligned to what flash erases.
+/// Bytes at the start of a range that hold the superblock and keep the data behind it aligned to what flash
+/// erases.
 pub(super) const HEADER_BYTES: u64 = 1 << 20;
 
 /// Fewest segments a range must have room for: one being filled, one being emptied, and two to read from.
@@ -22,10 +23,11 @@ pub(super) const SHARES_MAX: u32 = 1024;
 pub struct FileOptions {
     /// A regular file, created with mode 0600 when missing, or a block device.
     pub path: PathBuf,
-    /// Bytes to use, for all shares together. A regular file is allocated to this size; a larger one keeps its
-    /// size, and what is beyond is left alone. Without it: all of an existing file or disk.
+    /// Bytes to use, for all shares together. A regular file is allocated to this size; a larger one keeps
+    /// its size, and what is beyond is left alone. Without it: all of an existing file or disk.
     pub size_bytes: Option<u64>,
-    /// `(I, N)`: of N equal slices use the I-th, I from 1 to N. Without it: the whole, and nobody else may use it.
+    /// `(I, N)`: of N equal slices use the I-th, I from 1 to N. Without it: the whole, and nobody else may
+    /// use it.
     pub share: Option<(u32, u32)>,
     /// Erase the range if it holds anything that is not this store's.
     pub format: bool,
@@ -73,11 +75,14 @@ pub struct FileDevice {
 impl FileDevice {
     /// Opens, creates and allocates as `options` say, and locks the range for this process.
     ///
-    /// Nothing is written to a range that is neither Larder's nor empty, unless `options.format` is set. After an
-    /// error a file that did not exist does not exist, and one that did has the size it had.
+    /// Nothing is written to a range that is neither Larder's nor empty, unless `options.format` is set.
+    /// After an error a file that did not exist does not exist, and one that did has the size it had.
     ///
     /// # Errors
     /// See [`OpenError`].
+    ///
+    /// # Panics
+    /// When `options.segment_bytes` is 0 or no multiple of the page.
     pub fn open(options: &FileOptions) -> Result<Self, OpenError> {
         opening::open(options)
     }
@@ -107,8 +112,8 @@ impl FileDevice {
         &self.superblock
     }
 
-    /// Gives the range a new store id, so that nothing it holds is ever taken for the store's: for starting cold on
-    /// a device whose index is lost.
+    /// Gives the range a new store id, so that nothing it holds is ever taken for the store's: for starting
+    /// cold on a device whose index is lost.
     ///
     /// # Errors
     /// When the superblock cannot be written; the store must not use the device then.
@@ -125,7 +130,8 @@ impl FileDevice {
 
 impl Drop for FileDevice {
     fn drop(&mut self) {
-        // Closing would do it, but the kernel may keep the file open a little longer for a ring being torn down.
+        // Closing would do it, but the kernel may keep the file open a little longer for a ring being torn
+        // down.
         let _ = sys::unlock(self.file.as_fd(), opening::whole_lock());
     }
 }
@@ -141,8 +147,8 @@ impl Device for FileDevice {
         self.file.write_at(buf, self.base() + offset)
     }
 
-    /// Passed on to block devices. A regular file keeps its blocks: they were allocated so that a write can never
-    /// find the disk full.
+    /// Passed on to block devices. A regular file keeps its blocks: they were allocated so that a write can
+    /// never find the disk full.
     fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
         check_range(self.len, offset, len)?;
         if self.block && len > 0 {

@@ -11,8 +11,8 @@
 //!              FileDevice   MemoryDevice   FaultDevice<D>
 //! ```
 //!
-//! An io_uring goes to a device's descriptor directly and so needs a [`FileDevice`]; the thread pool calls the
-//! trait and serves all three.
+//! An io_uring goes to a device's descriptor directly and so needs a [`FileDevice`]; the thread pool calls
+//! the trait and serves all three.
 
 mod buffer;
 mod choice;
@@ -55,7 +55,8 @@ pub const PAGE_BYTES: usize = 4096;
 
 /// A block store: file, block device, memory, or one of these with faults.
 ///
-/// Calls block. They may be made from several threads at once; two that overlap in range leave either's bytes.
+/// Calls block. They may be made from several threads at once; two that overlap in range leave either's
+/// bytes.
 #[expect(clippy::len_without_is_empty, reason = "no device is without a byte")]
 pub trait Device: Send + Sync {
     /// Reads into `buf` from `offset`, both in the device's own range. Returns the bytes read, which may be
@@ -65,7 +66,8 @@ pub trait Device: Send + Sync {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Writes `buf` at `offset`. Returns the bytes written, which may be fewer than asked. Aligned like
-    /// [`read_at`](Self::read_at). A range that reaches past the end is `InvalidInput`, and nothing is written.
+    /// [`read_at`](Self::read_at). A range that reaches past the end is `InvalidInput`, and nothing is
+    /// written.
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize>;
 
     /// Advice that the bytes of a range are no longer needed; what they read as afterwards is undefined, and

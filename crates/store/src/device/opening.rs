@@ -25,7 +25,8 @@ const SLICE_BYTES: u64 = 1 << 20;
 /// Opening is tried anew this often when the file is replaced meanwhile.
 const REPLACEMENTS_MAX: u32 = 8;
 
-/// How long to wait for a range in use: a process just killed holds it until the kernel has torn its rings down.
+/// How long to wait for a range in use: a process just killed holds it until the kernel has torn its rings
+/// down.
 const LINGER_STEPS: u32 = 25;
 const LINGER_STEP: Duration = Duration::from_millis(20);
 
@@ -53,6 +54,11 @@ pub(super) fn open(options: &FileOptions) -> Result<FileDevice, OpenError> {
     if index == 0 || index > count || count > SHARES_MAX {
         return Err(OpenError::BadShare { index, count });
     }
+    let segment_bytes = options.segment_bytes;
+    assert!(
+        segment_bytes > 0 && segment_bytes.is_multiple_of(PAGE_BYTES as u64),
+        "no segment size: {segment_bytes}"
+    );
     let path = &options.path;
     for _ in 0..REPLACEMENTS_MAX {
         let Some(found) = find(options)? else { continue };
@@ -66,67 +72,77 @@ pub(super) fn open(options: &FileOptions) -> Result<FileDevice, OpenError> {
     Err(at(path, "opening")(source))
 }
 
+/// What there is to know of a device beyond its file.
+struct Prepared {
+    slices: Slices,
+    claim: Option<OwnedFd>,
+    origin: Origin,
+    superblock: Superblock,
+    alignment: Option<usize>,
+}
+
 impl Found {
     fn finish(mut self, options: &FileOptions) -> Result<FileDevice, OpenError> {
         let path = &options.path;
         let held_bytes = self.file.seek(SeekFrom::End(0)).map_err(at(path, "finding its size"))?;
-        let (created, new) = (self.created, self.created && held_bytes == 0);
-        let origin = if created { Origin::Created } else { Origin::Empty };
-        let result = self.prepare(options, held_bytes, origin);
-        if new && result.is_err() {
-            // Still under the lock on opening, so nobody else relies on it.
-            let _ = std::fs::remove_file(path);
-        }
-        result
+        let prepared = match self.prepare(options, held_bytes) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                if self.created && held_bytes == 0 {
+                    // Still under the lock on opening, so nobody else relies on it.
+                    let _ = std::fs::remove_file(path);
+                }
+                return Err(error);
+            }
+        };
+        sys::unlock(self.file.as_fd(), setup_lock()).map_err(at(path, "unlocking"))?;
+        let Slices { bytes, .. } = prepared.slices;
+        Ok(FileDevice {
+            file: self.file,
+            path: path.clone(),
+            start: prepared.slices.range().start,
+            len: (bytes - HEADER_BYTES) / PAGE_BYTES as u64 * PAGE_BYTES as u64,
+            alignment: prepared.alignment.unwrap_or(PAGE_BYTES),
+            direct: prepared.alignment.is_some(),
+            block: self.block,
+            origin: prepared.origin,
+            superblock: prepared.superblock,
+            _claim: prepared.claim,
+        })
     }
 
-    fn prepare(self, options: &FileOptions, held_bytes: u64, empty: Origin) -> Result<FileDevice, OpenError> {
+    fn prepare(&self, options: &FileOptions, held_bytes: u64) -> Result<Prepared, OpenError> {
         let path = &options.path;
         let slices = self.divide(options, held_bytes)?;
-        let range = slices.range();
-        lock_range(&self.file, options, &range)?;
+        let start = slices.range().start;
+        lock_range(&self.file, options, slices.range())?;
         let claim = if self.block { claim(options)? } else { None };
-
         let content = examine(&self.file, slices, held_bytes).map_err(at(path, "reading"))?;
-        let (origin, found) = judge(options, content, empty)?;
-        let wanted = Superblock {
-            store_id: found.map_or_else(
-                || new_store_id().map_err(at(path, "getting random bytes")),
-                |f| Ok(f.store_id),
-            )?,
+        let kept = judge(options, slices, content)?;
+        if !self.block {
+            let total = options.size_bytes.unwrap_or(held_bytes);
+            allocate(&self.file, path, total, held_bytes)?;
+        }
+        let fresh = Superblock {
+            store_id: new_store_id().map_err(at(path, "getting random bytes"))?,
             share_index: slices.index,
             share_count: slices.count,
             range_bytes: slices.bytes,
             segment_bytes: options.segment_bytes,
-            created_unix_s: found.map_or_else(unix_now_s, |found| found.created_unix_s),
+            created_unix_s: unix_now_s(),
         };
-        let reshaped = found.is_some_and(|found| found != wanted);
-        if !self.block {
-            allocate(&self.file, path, options.size_bytes.unwrap_or(held_bytes), held_bytes)?;
-        }
-        let (origin, superblock) = if reshaped {
-            let store_id = new_store_id().map_err(at(path, "getting random bytes"))?;
-            (Origin::Reshaped, Superblock { store_id, created_unix_s: unix_now_s(), ..wanted })
-        } else {
-            (origin, wanted)
+        let (origin, superblock) = match kept {
+            Kept::Store(found) if has_shape_of(&found, &fresh) => (Origin::Reopened, found),
+            Kept::Store(_) => (Origin::Reshaped, fresh),
+            Kept::Nothing if self.created => (Origin::Created, fresh),
+            Kept::Nothing => (Origin::Empty, fresh),
+            Kept::Erased => (Origin::Formatted, fresh),
         };
         if origin != Origin::Reopened {
-            mark(&self.file, range.start, &superblock).map_err(at(path, "writing the superblock"))?;
+            mark(&self.file, start, &superblock).map_err(at(path, "writing the superblock"))?;
         }
-        let alignment = go_direct(&self.file, range.start);
-        sys::unlock(self.file.as_fd(), setup_lock()).map_err(at(path, "unlocking"))?;
-        Ok(FileDevice {
-            path: path.clone(),
-            start: range.start,
-            len: (slices.bytes - HEADER_BYTES) / PAGE_BYTES as u64 * PAGE_BYTES as u64,
-            alignment: alignment.unwrap_or(PAGE_BYTES),
-            direct: alignment.is_some(),
-            block: self.block,
-            origin,
-            superblock,
-            file: self.file,
-            _claim: claim,
-        })
+        let alignment = go_direct(&self.file, start);
+        Ok(Prepared { slices, claim, origin, superblock, alignment })
     }
 
     /// Which bytes are this process's.
@@ -149,7 +165,7 @@ impl Found {
         let (index, count) = options.share.unwrap_or((1, 1));
         let step = if count == 1 { PAGE_BYTES as u64 } else { SLICE_BYTES };
         let bytes = total / u64::from(count) / step * step;
-        let bytes_min = HEADER_BYTES + SEGMENTS_MIN * options.segment_bytes;
+        let bytes_min = HEADER_BYTES.saturating_add(SEGMENTS_MIN.saturating_mul(options.segment_bytes));
         if bytes < bytes_min {
             return Err(OpenError::TooSmall { path: path.clone(), bytes, bytes_min, share_count: count });
         }
@@ -157,9 +173,9 @@ impl Found {
     }
 }
 
-fn lock_range(file: &File, options: &FileOptions, range: &Range<u64>) -> Result<(), OpenError> {
+fn lock_range(file: &File, options: &FileOptions, range: Range<u64>) -> Result<(), OpenError> {
     let path = &options.path;
-    let bytes = if options.share.is_some() { range.clone() } else { whole_lock() };
+    let bytes = if options.share.is_some() { range } else { whole_lock() };
     for _ in 0..LINGER_STEPS {
         if sys::lock(file.as_fd(), bytes.clone(), Patience::None).map_err(at(path, "locking"))? {
             return Ok(());
@@ -169,8 +185,8 @@ fn lock_range(file: &File, options: &FileOptions, range: &Range<u64>) -> Result<
     Err(OpenError::InUse { path: path.clone(), share: options.share })
 }
 
-/// Asks the kernel for the disk as a whole, which it refuses while the disk is mounted. Shares cannot each have
-/// it, so for them it is only asked for.
+/// Asks the kernel for the disk as a whole, which it refuses while the disk is mounted. Shares cannot each
+/// have it, so for them it is only asked for.
 fn claim(options: &FileOptions) -> Result<Option<OwnedFd>, OpenError> {
     let path = &options.path;
     let how = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
@@ -181,24 +197,38 @@ fn claim(options: &FileOptions) -> Result<Option<OwnedFd>, OpenError> {
     }
 }
 
+/// What stays of a range's content.
+enum Kept {
+    /// All of it: it is this store's.
+    Store(Superblock),
+    /// There was nothing.
+    Nothing,
+    /// What there was may be erased.
+    Erased,
+}
+
 /// Whether what the range holds may be kept, and else whether it may be erased.
-fn judge(
-    options: &FileOptions,
-    content: Content,
-    empty: Origin,
-) -> Result<(Origin, Option<Superblock>), OpenError> {
+fn judge(options: &FileOptions, slices: Slices, content: Content) -> Result<Kept, OpenError> {
     let path = options.path.clone();
-    let asked = options.share.unwrap_or((1, 1));
+    let asked = (slices.index, slices.count);
     match content {
-        Content::Ours(found) => Ok((Origin::Reopened, Some(found))),
-        Content::Empty => Ok((empty, None)),
-        _ if options.format => Ok((Origin::Formatted, None)),
+        Content::Ours(found) => Ok(Kept::Store(found)),
+        Content::Empty => Ok(Kept::Nothing),
+        _ if options.format => Ok(Kept::Erased),
         Content::Unusable(source) => Err(OpenError::Superblock { path, source }),
         Content::OtherShare(index, count) => {
             Err(OpenError::OtherShare { path, found: (index, count), asked })
         }
+        Content::OtherSize(found_bytes) => {
+            Err(OpenError::OtherSize { path, found_bytes, asked_bytes: slices.bytes })
+        }
         Content::Foreign(what) => Err(OpenError::NotOurs { path, what }),
     }
+}
+
+/// Whether segments lie where they did.
+fn has_shape_of(found: &Superblock, fresh: &Superblock) -> bool {
+    (found.range_bytes, found.segment_bytes) == (fresh.range_bytes, fresh.segment_bytes)
 }
 
 fn unix_now_s() -> u64 {

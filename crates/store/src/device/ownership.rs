@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::{PAGE_BYTES, Superblock, SuperblockError};
 
-/// Bytes at either end in which every common file system, partition table, RAID and volume manager leaves a mark.
+/// Bytes at either end in which every common file system, partition table, RAID and volume manager leaves a
+/// mark.
 pub(super) const MARGIN_BYTES: u64 = 1 << 20;
 
 /// What a device was when it was opened. Only `Reopened` may still hold a store's data.
@@ -34,12 +35,14 @@ pub(super) enum Content {
     Unusable(SuperblockError),
     /// Another Larder's, for this share of this many.
     OtherShare(u32, u32),
+    /// A slice of this many bytes, or a sibling's, where the division would make it another size.
+    OtherSize(u64),
     /// Something else, found where the words say.
     Foreign(&'static str),
 }
 
-/// The slices of a file or disk: `count` of `bytes` each, side by side from offset 0, of which `index` (from 1) is
-/// the one in question.
+/// The slices of a file or disk: `count` of `bytes` each, side by side from offset 0, of which `index` (from
+/// 1) is the one in question.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slices {
     pub(super) index: u32,
@@ -69,7 +72,7 @@ pub(super) fn examine(source: &impl Source, slices: Slices, whole_bytes: u64) ->
     let range = slices.range();
     match superblock(source, range.start)? {
         Ok(found) if (found.share_index, found.share_count) == (slices.index, slices.count) => {
-            return Ok(Content::Ours(found));
+            return ours(source, slices, found);
         }
         Ok(found) => return Ok(Content::OtherShare(found.share_index, found.share_count)),
         Err(SuperblockError::Foreign) => {}
@@ -81,7 +84,8 @@ pub(super) fn examine(source: &impl Source, slices: Slices, whole_bytes: u64) ->
     if !is_zero(source, range.end.saturating_sub(MARGIN_BYTES), MARGIN_BYTES)? {
         return Ok(Content::Foreign("its end is not empty"));
     }
-    // The ends of the whole: another share's data is no stranger's, but it takes that share's superblock to know.
+    // The ends of the whole: another share's data is no stranger's, but it takes that share's superblock to
+    // know.
     let whole_is_empty = is_zero(source, 0, MARGIN_BYTES)?
         && is_zero(source, whole_bytes.saturating_sub(MARGIN_BYTES), MARGIN_BYTES)?;
     if whole_is_empty {
@@ -89,10 +93,11 @@ pub(super) fn examine(source: &impl Source, slices: Slices, whole_bytes: u64) ->
     }
     for index in (1..=slices.count).filter(|&index| index != slices.index) {
         if let Ok(found) = superblock(source, slices.start_of(index))? {
-            return Ok(if (found.share_index, found.share_count) == (index, slices.count) {
-                Content::Empty
-            } else {
-                Content::OtherShare(found.share_index, found.share_count)
+            let is_sibling = (found.share_index, found.share_count) == (index, slices.count);
+            return Ok(match is_sibling {
+                false => Content::OtherShare(found.share_index, found.share_count),
+                true if found.range_bytes != slices.bytes => Content::OtherSize(found.range_bytes),
+                true => Content::Empty,
             });
         }
     }
@@ -100,6 +105,22 @@ pub(super) fn examine(source: &impl Source, slices: Slices, whole_bytes: u64) ->
         Err(error @ SuperblockError::Version { .. }) => Content::Unusable(error),
         _ => Content::Foreign("the beginning or the end of the whole is not empty"),
     })
+}
+
+/// Whether a slice of this store may be used with the size it has now.
+fn ours(source: &impl Source, slices: Slices, found: Superblock) -> io::Result<Content> {
+    if found.range_bytes != slices.bytes && slices.count > 1 {
+        // The neighbours' slices would begin elsewhere too.
+        return Ok(Content::OtherSize(found.range_bytes));
+    }
+    if found.range_bytes < slices.bytes {
+        let (old_end, end) = (slices.range().start + found.range_bytes, slices.range().end);
+        let margin = MARGIN_BYTES.min(end - old_end);
+        if !is_zero(source, old_end, margin)? || !is_zero(source, end - margin, margin)? {
+            return Ok(Content::Foreign("what lies beyond its former size is not empty"));
+        }
+    }
+    Ok(Content::Ours(found))
 }
 
 fn superblock(source: &impl Source, offset: u64) -> io::Result<Result<Superblock, SuperblockError>> {
@@ -137,6 +158,25 @@ mod tests {
             }
             Ok(())
         }
+    }
+
+    #[test]
+    fn what_lies_beyond_the_former_size_must_be_empty() {
+        let mut disk = vec![0; 8 * MIB as usize];
+        marked(&mut disk, Slices { bytes: 4 * MIB, ..WHOLE });
+        assert!(matches!(look(&disk, WHOLE), Content::Ours(_)));
+        disk[5 * MIB as usize - 1] = 1;
+        assert!(matches!(look(&disk, WHOLE), Content::Foreign(_)));
+        assert!(matches!(look(&disk, Slices { bytes: 3 * MIB, ..WHOLE }), Content::Ours(_)));
+    }
+
+    #[test]
+    fn shares_agree_on_their_size() {
+        let mut disk = vec![0; 16 * MIB as usize];
+        marked(&mut disk, quarter(1));
+        let larger = |index| Slices { index, count: 4, bytes: 4 * MIB };
+        assert_eq!(look(&disk, larger(1)), Content::OtherSize(2 * MIB));
+        assert_eq!(look(&disk, larger(2)), Content::OtherSize(2 * MIB));
     }
 
     fn marked(disk: &mut [u8], slices: Slices) {
@@ -177,6 +217,16 @@ mod tests {
         }
         assert_eq!(look(&vec![0; 8 * MIB as usize], WHOLE), Content::Empty);
         assert_eq!(look(&Vec::new(), WHOLE), Content::Empty);
+    }
+
+    #[test]
+    fn a_mark_at_either_end_of_the_slice_makes_it_a_strangers() {
+        for at in [2 * MIB as usize, 4 * MIB as usize - 1] {
+            let mut disk = vec![0; 8 * MIB as usize];
+            disk[at] = 1;
+            assert!(matches!(look(&disk, quarter(2)), Content::Foreign(_)), "byte {at}");
+            assert_eq!(look(&disk, quarter(3)), Content::Empty, "byte {at} is another's");
+        }
     }
 
     #[test]

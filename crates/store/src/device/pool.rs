@@ -1,4 +1,4 @@
-//! The I/O queue over a pool of threads that call a [`Device`], for where io_uring is not to be had. Never io_uring.
+//! The I/O queue over threads that call a [`Device`], for where io_uring is not to be had. Never io_uring.
 
 use std::collections::VecDeque;
 use std::io;
@@ -174,7 +174,8 @@ impl Shared {
 
     fn perform(&self, op: &mut IoOp) -> io::Result<usize> {
         let device = self.devices.get(op.place().0).map(|device| &**device);
-        let possible = op.check(device, op.memory())?;
+        let memory = op.memory();
+        let possible = op.check(device, memory)?;
         let (Some(device), 1..) = (device, possible) else {
             return Ok(0);
         };

@@ -1,4 +1,4 @@
-//! Makes a file that may be written to ready for it: blocks, header, direct I/O. Never decides whether it may.
+//! Makes a file that may be written to ready: blocks, header, direct I/O. Never decides whether it may.
 
 use std::fs::File;
 use std::io;
@@ -16,13 +16,11 @@ use super::{IoBuf, OpenError, PAGE_BYTES, Superblock};
 pub(super) fn allocate(file: &File, path: &Path, total: u64, held_bytes: u64) -> Result<(), OpenError> {
     let meta = file.metadata().map_err(at(path, "finding its size"))?;
     let missing = total.saturating_sub(meta.blocks() * 512);
-    if missing == 0 && held_bytes >= total {
-        return Ok(());
-    }
     let room = rustix::fs::fstatvfs(file).map_err(|error| at(path, "finding the free room")(error.into()))?;
     let free_bytes = room.f_bavail * room.f_frsize;
     let full = || OpenError::DiskFull { path: path.into(), wanted_bytes: missing, free_bytes };
-    // Asked first, so as not to take all room from others for a moment. A file system without a limit says 0 of 0.
+    // Asked first, so as not to take all room from others for a moment. A file system without a limit says 0
+    // of 0.
     if room.f_blocks > 0 && free_bytes < missing {
         return Err(full());
     }

@@ -1,4 +1,4 @@
-//! What an event loop sees of asynchronous I/O: operations, completions, the queue. Never how they are carried out.
+//! What an event loop sees of I/O: operations, completions, the queue. Never how they are carried out.
 
 use std::fmt;
 use std::io;
@@ -21,8 +21,8 @@ impl<T: AsRef<[u8]> + Send + ?Sized> WriteSource for T {
     }
 }
 
-/// One operation. `device` is the index in the list that the queue was opened with; `offset` is in the device's
-/// own range, in bytes, and aligned as the device asks.
+/// One operation. `device` is the index in the list that the queue was opened with; `offset` is in the
+/// device's own range, in bytes, and aligned as the device asks.
 pub enum IoOp {
     /// Fill `buf` from `offset`.
     Read {
@@ -67,21 +67,22 @@ impl IoOp {
         matches!(self, IoOp::Write { .. })
     }
 
-    /// The memory of this operation: where it is, and how many bytes of it there are.
-    pub(super) fn memory(&self) -> (*const u8, usize) {
+    /// The memory of this operation: where it is, and how many bytes of it there are. Only a read's may be
+    /// written.
+    pub(super) fn memory(&mut self) -> (*mut u8, usize) {
         match self {
-            IoOp::Read { buf, .. } => (buf.as_ptr(), buf.len()),
+            IoOp::Read { buf, .. } => (buf.as_mut_ptr(), buf.len()),
             IoOp::Write { source, .. } => {
                 let bytes = source.bytes();
-                (bytes.as_ptr(), bytes.len())
+                (bytes.as_ptr().cast_mut(), bytes.len())
             }
         }
     }
 
-    /// Refuses what no device can do: an unknown device, a range past the end, a source shorter than `len`, or
-    /// something misaligned. Every queue asks here, because past this point a wrong offset would land in a
+    /// Refuses what no device can do: an unknown device, a range past the end, a source shorter than `len`,
+    /// or something misaligned. Every queue asks here, because past this point a wrong offset would land in a
     /// neighbour's share of the file. Returns how many of the bytes the device has.
-    pub(super) fn check(&self, device: Option<&dyn Device>, memory: (*const u8, usize)) -> io::Result<usize> {
+    pub(super) fn check(&self, device: Option<&dyn Device>, memory: (*mut u8, usize)) -> io::Result<usize> {
         let invalid = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         let (index, offset) = self.place();
         let Some(device) = device else {
@@ -154,7 +155,8 @@ pub trait IoQueue {
     /// Becomes readable when there may be something to reap. See [`Wake`] for how to watch it.
     fn wake_fd(&self) -> BorrowedFd<'_>;
 
-    /// Resets the wake-up descriptor. `reap` does it under [`Wake::Level`]; under [`Wake::Edge`] nobody needs to.
+    /// Resets the wake-up descriptor. `reap` does it under [`Wake::Level`]; under [`Wake::Edge`] nobody needs
+    /// to.
     fn clear_wake(&mut self);
 
     /// Operations accepted and not yet reaped.
@@ -170,8 +172,8 @@ pub trait IoQueue {
     /// When `len` is 0 or no multiple of [`PAGE_BYTES`].
     fn alloc(&mut self, len: usize) -> IoBuf;
 
-    /// Flushes, then waits until at least one operation has been reaped or `timeout_ms` (-1: none) is over, for
-    /// callers without an event loop. Returns at once when nothing is in flight.
+    /// Flushes, then waits until at least one operation has been reaped or `timeout_ms` (-1: none) is over,
+    /// for callers without an event loop. Returns at once when nothing is in flight.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).
@@ -205,8 +207,8 @@ pub enum Wake {
     /// Level-triggered (plain epoll, poll, select): each `reap` clears the descriptor, at one system call.
     #[default]
     Level,
-    /// Edge-triggered (`EPOLLET`, which is what mio uses): the descriptor is never cleared, and `reap` makes no
-    /// system call. The loop must reap after every wake-up.
+    /// Edge-triggered (`EPOLLET`, which is what mio uses): the descriptor is never cleared, which saves
+    /// `reap` a system call. The loop must reap after every wake-up.
     Edge,
 }
 

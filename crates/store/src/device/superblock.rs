@@ -6,8 +6,8 @@ use crc_fast::{CrcAlgorithm, checksum};
 
 use super::PAGE_BYTES;
 
-/// A store's identity, random. Records carry it in their checksums, so that nothing written by another store, or
-/// by this one before it was emptied, is ever taken for its own.
+/// A store's identity, random. Records carry it in their checksums, so that nothing written by another store,
+/// or by this one before it was emptied, is ever taken for its own.
 pub type StoreId = [u8; 16];
 
 const MAGIC: [u8; 8] = *b"LARDERSB";
@@ -18,15 +18,15 @@ const VERSION: u32 = 1;
 /// What the first page of a device's range says. All integers are little endian.
 ///
 /// ```text
-/// byte   0        8         12       16         32      36      40        48        56        64         4096
-///        +--------+---------+--------+----------+-------+-------+---------+---------+---------+---- - ----+
-///        | magic  | version | crc32c | store id | share | share | range   | segment | created | zero      |
-///        | 8      | 4       | 4      | 16       | index | count | bytes 8 | bytes 8 | unix s 8|           |
-///        +--------+---------+--------+----------+-------+-------+---------+---------+---------+---- - ----+
+/// byte   0        8         12       16         32      36      40        48        56        64        4096
+///        +--------+---------+--------+----------+-------+-------+---------+---------+---------+--- - ----+
+///        | magic  | version | crc32c | store id | share | share | range   | segment | created | zero     |
+///        | 8      | 4       | 4      | 16       | index | count | bytes 8 | bytes 8 | unix s 8|          |
+///        +--------+---------+--------+----------+-------+-------+---------+---------+---------+--- - ----+
 /// ```
 ///
-/// The CRC is over all 4096 bytes with its own field zero. Everything that varies is in the first sector, so a
-/// power cut leaves the old block or the new one.
+/// The CRC is over all 4096 bytes with its own field zero. Everything that varies is in the first sector, so
+/// a power cut leaves the old block or the new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
     /// Whose data follows.

@@ -41,7 +41,8 @@ fn set_lock(fd: BorrowedFd<'_>, bytes: Range<u64>, kind: i32, command: i32) -> i
     range.l_start = offset(bytes.start)?;
     range.l_len = offset(bytes.end - bytes.start)?;
     loop {
-        // SAFETY: the descriptor is open while borrowed; these commands read one flock, which outlives the call.
+        // SAFETY: the descriptor is open while borrowed; these commands read one flock, which outlives the
+        // call.
         let result = unsafe { libc::fcntl(fd.as_raw_fd(), command, &raw const range) };
         if result == 0 {
             return Ok(());

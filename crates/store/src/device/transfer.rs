@@ -64,8 +64,8 @@ impl Transfer {
         if reached == self.len {
             return Step::Over(Ok(reached));
         }
-        // Direct I/O cannot resume off the alignment, so a transfer that stopped there repeats its last block.
-        // Stopping at the same byte twice is the end of the file, not a hiccup.
+        // Direct I/O cannot resume off the alignment, so a transfer that stopped there repeats its last
+        // block. Stopping at the same byte twice is the end of the file, not a hiccup.
         if reached <= self.reached {
             return Step::Over(if self.write {
                 Err(io::Error::new(io::ErrorKind::WriteZero, "the device takes no more bytes"))

@@ -15,11 +15,12 @@ use super::{BufferSlab, Completion, Device, IoBuf, IoOp, IoQueue, QueueOptions, 
 /// One io_uring for one event loop.
 ///
 /// It belongs to the thread that made it (the kernel is told so, which saves it locking), hence it is not
-/// `Send`. Where the kernel can do so, completions are delivered when the thread next enters the kernel instead
-/// of by interrupting it: a thread blocked in `epoll_wait` may see one `EINTR` before the descriptor is readable.
+/// `Send`. Where the kernel can do so, completions are delivered when the thread next enters the kernel
+/// instead of by interrupting it: a thread blocked in `epoll_wait` may see one `EINTR` before the descriptor
+/// is readable.
 ///
-/// In-flight operations are bounded by the depth, each with at most one entry in either ring, and both rings hold
-/// at least as many: neither can overflow.
+/// In-flight operations are bounded by the depth, each with at most one entry in either ring, and both rings
+/// hold at least as many: neither can overflow.
 pub struct UringQueue {
     // Before the memory it works on: fields are dropped in this order.
     ring: IoUring,
@@ -54,8 +55,8 @@ impl UringQueue {
     /// A queue over `devices`, to be used by the calling thread.
     ///
     /// # Errors
-    /// `Unsupported` when a device has no descriptor; else what the kernel says to making the ring. A slab that
-    /// cannot be registered (locked memory is limited) only costs speed; see
+    /// `Unsupported` when a device has no descriptor; else what the kernel says to making the ring. A slab
+    /// that cannot be registered (locked memory is limited) only costs speed; see
     /// [`slab_registered`](Self::slab_registered).
     pub fn new(devices: &[Arc<dyn Device>], options: QueueOptions) -> io::Result<Self> {
         let options = options.resolved();
@@ -70,8 +71,8 @@ impl UringQueue {
         submitter.register_eventfd(wake.as_fd().as_raw_fd())?;
         let (base, len) = slab.block();
         let block = [libc::iovec { iov_base: base.cast(), iov_len: len }];
-        // SAFETY: the block stays allocated for as long as `self.slab`, which is dropped after `self.ring`; it is
-        // written by the kernel only under read operations, whose buffers `self.slots` owns.
+        // SAFETY: the block stays allocated for as long as `self.slab`, which is dropped after `self.ring`;
+        // it is written by the kernel only under read operations, whose buffers `self.slots` owns.
         let slab_registered = unsafe { submitter.register_buffers(&block) }.is_ok();
         Ok(UringQueue {
             ring,
@@ -160,11 +161,11 @@ impl IoQueue for UringQueue {
         let checked = slot.op.check(device, (memory, available));
         match (checked, device) {
             (Ok(possible @ 1..), Some(device)) => {
-                slot.memory = memory.cast_mut();
+                slot.memory = memory;
                 slot.transfer = Transfer::new(possible, device.alignment(), slot.op.is_write());
                 let entry = submission_entry(&self.devices, slot, index as usize);
-                // SAFETY: the entry's memory is `possible` bytes, at most those that `check` found there. The slot
-                // owns them and stays in place until the completion is taken, in `collect` or in `drop`.
+                // SAFETY: the entry's memory is `possible` bytes, at most those that `check` found there. The
+                // slot owns them and stays in place until the completion is taken, in `collect` or in `drop`.
                 let pushed = unsafe { self.ring.submission().push(&entry) };
                 pushed.expect("the submission ring has room for every slot");
                 self.outstanding += 1;
