@@ -1,9 +1,10 @@
-//! The daemon `larder`: reads its configuration. It ends with the exit codes that `--help` lists.
+//! The daemon `larder`: reads its configuration and runs. It ends with the exit codes that `--help` lists.
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use larder_server::config::{self, Command, Surroundings};
+use larder_server::daemon;
 
 fn main() -> ExitCode {
     match config::load(&Surroundings::of_this_process()) {
@@ -11,13 +12,10 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         },
-        Ok(Command::Run(config)) => {
-            for warning in &config.warnings {
-                eprintln!("larder: {warning}");
-            }
-            eprintln!("larder: this build has no server; only the options that print something work");
+        Ok(Command::Run(config)) => daemon::run(*config).unwrap_or_else(|problem| {
+            eprintln!("larder: {problem}");
             ExitCode::FAILURE
-        }
+        }),
         Err(error) => {
             eprintln!("larder: {error}");
             ExitCode::from(error.exit_code())

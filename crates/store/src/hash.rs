@@ -16,7 +16,7 @@ pub struct Hasher {
 /// |   shard    |              bucket              |    tag     |
 /// +------------+----------------------------------+------------+
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyHash(pub(crate) u64);
 
 impl Hasher {

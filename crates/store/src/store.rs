@@ -249,6 +249,11 @@ impl Store {
         self.tiers.log.next_write(reads_wait)
     }
 
+    /// Takes a job back that could not be started.
+    pub fn put_back(&self, job: WriteJob) {
+        self.tiers.log.put_back(job);
+    }
+
     /// Takes a performed write back; drop what [`WriteJob::share`] gave first.
     pub fn complete_write(&self, job: WriteJob, ok: bool, now: Seconds) {
         if let Some(landing) = self.tiers.log.complete_write(job, ok) {

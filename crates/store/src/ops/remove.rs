@@ -35,6 +35,14 @@ pub enum RemoveResult {
 }
 
 impl Store {
+    /// Makes sure that the key has no item, without finding out whether it had one. An innocent key with the same tag may go too.
+    pub fn forget(&self, call: &Call<'_>) {
+        let mut shard = self.lock(self.shard_of(call.hash));
+        if let Some((slot, entry)) = shard.index.find(call.hash) {
+            shard.remove(&self.tiers, slot, entry);
+        }
+    }
+
     /// Removes an item. When the device cannot tell whether the item was there, it is gone all the same.
     pub fn remove(&self, call: &Call<'_>, remove: &Remove) -> Step<RemoveResult> {
         let tiers = &self.tiers;

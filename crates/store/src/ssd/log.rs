@@ -582,6 +582,14 @@ impl Log {
         })
     }
 
+    /// Takes a job back that could not be started; it is the next one again.
+    pub(crate) fn put_back(&self, job: WriteJob) {
+        let mut state = self.lock();
+        let is_job = |work: &Work| work.id == job.work.id && work.first_page == job.work.first_page;
+        state.flying.retain(|work| !is_job(work));
+        state.queue.push_front(job.work);
+    }
+
     /// Takes a performed write back; answers a large record that has thereby landed.
     pub(crate) fn complete_write(&self, job: WriteJob, ok: bool) -> Option<Landing> {
         self.count_outcome(ok);

@@ -1,0 +1,210 @@
+//! Starts everything in the right order, waits for a signal, stops everything.
+
+use std::fs;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+
+use larder_store::device::{Device, IoKind, QueueOptions, Wake, choose, open_queue, probe_uring};
+use larder_store::{Config as StoreConfig, Store};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::Signals;
+
+use crate::config::{Config, Io, Personality};
+use crate::shared::Shared;
+use crate::worker::{Inbox, Worker};
+use crate::{listen, process, ssd};
+
+/// Reads and writes that one worker may have under way.
+const QUEUE_DEPTH: u32 = 256;
+
+/// Runs a daemon until it is told to stop.
+///
+/// # Errors
+/// A text for the operator that says what to do.
+pub fn run(config: Config) -> Result<ExitCode, String> {
+    let listeners = listen::open(&config)?;
+    if let Some(path) = &config.port_file {
+        listen::announce(path, &listeners).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    let ssd = ssd::open(&config)?;
+    if config.daemon {
+        process::daemonize().map_err(|error| format!("cannot go to the background: {error}"))?;
+    }
+    if let Some(user) = config.user.as_ref().filter(|_| process::is_root()) {
+        process::become_user(user).map_err(|error| format!("cannot become user \"{user}\": {error}"))?;
+    }
+    if config.lock_memory {
+        process::lock_memory().map_err(|error| format!("cannot lock memory: {error}; raise ulimit -l"))?;
+    }
+    let (kind, io) = io_kind(&config, ssd.devices.is_empty())?;
+    let store = open_store(&config, &ssd)?;
+    if let Some(path) = &config.pidfile {
+        let text = format!("{}\n", std::process::id());
+        fs::write(path, text).map_err(|error| format!("cannot write the pid to {}: {error}", path.display()))?;
+    }
+    let shared = Arc::new(Shared::new(store, config, io));
+    if let Some(port) = listeners.iter().find_map(|listener| listener.port) {
+        shared.tcp_port.store(u32::from(port), Relaxed);
+    }
+    greet(&shared, &listeners, &ssd);
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(|error| format!("signals: {error}"))?;
+    let stopper = shared.clone();
+    let watch_signals = signals.handle();
+    let watcher = thread::Builder::new().name("larder-signals".into()).spawn(move || {
+        for signal in &mut signals {
+            // Nothing is reloaded yet: SIGHUP is only kept from ending the daemon.
+            if signal != SIGHUP {
+                stopper.stop();
+                break;
+            }
+        }
+    });
+    let result = work(&shared, listeners, ssd.devices, kind);
+    watch_signals.close();
+    if let Ok(watcher) = watcher {
+        let _ = watcher.join();
+    }
+    let config = &shared.config;
+    if let Some(path) = &config.pidfile {
+        let _ = fs::remove_file(path);
+    }
+    if let Some(unix) = &config.unix_socket {
+        let _ = fs::remove_file(&unix.path);
+    }
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+/// Runs the workers, each on a thread of its own, until all have stopped.
+fn work(
+    shared: &Arc<Shared>,
+    listeners: Vec<listen::Listener>,
+    devices: Vec<Arc<dyn Device>>,
+    kind: IoKind,
+) -> Result<(), String> {
+    let listeners = Arc::new(listeners);
+    let inboxes: Result<Vec<_>, _> = (0..shared.config.threads).map(|_| Inbox::new()).collect();
+    let inboxes = Arc::new(inboxes.map_err(|error| format!("cannot make an event descriptor: {error}"))?);
+    for inbox in inboxes.iter() {
+        shared.add_waker(inbox.waker().map_err(|error| error.to_string())?);
+    }
+    let mut threads = Vec::new();
+    for number in 0..shared.config.threads {
+        let (shared, inboxes, listeners) = (shared.clone(), inboxes.clone(), listeners.clone());
+        let devices = devices.clone();
+        let run = move || -> Result<(), String> {
+            let stop_all = StopAll(&shared);
+            let options = QueueOptions { depth: QUEUE_DEPTH, wake: Wake::Edge, ..QueueOptions::default() };
+            let queue = match devices.is_empty() {
+                true => None,
+                false => Some(open_queue(kind, &devices, options).map_err(|error| format!("--io: {error}"))?.queue),
+            };
+            let worker = Worker::new(number, shared.clone(), inboxes, listeners, queue).map_err(|e| e.to_string())?;
+            let result = worker.run().map_err(|error| format!("worker {number} failed: {error}"));
+            drop(stop_all);
+            result
+        };
+        let thread = thread::Builder::new().name(format!("larder-{number}")).spawn(run);
+        threads.push(thread.map_err(|error| format!("cannot start a thread: {error}"))?);
+    }
+    let mut result = Ok(());
+    for thread in threads {
+        let ended = thread.join().unwrap_or_else(|_| Err("a worker panicked".into()));
+        result = result.and(ended);
+    }
+    result
+}
+
+/// When one worker ends, all do: a daemon with fewer would serve only some of its clients.
+struct StopAll<'a>(&'a Shared);
+
+impl Drop for StopAll<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+fn io_kind(config: &Config, no_ssd: bool) -> Result<(IoKind, &'static str), String> {
+    if no_ssd {
+        return Ok((IoKind::Threads, "none"));
+    }
+    let wish = match config.io {
+        Io::Auto => IoKind::Auto,
+        Io::Uring => IoKind::Uring,
+        Io::Threads => IoKind::Threads,
+    };
+    let (kind, fallback) =
+        choose(wish, probe_uring()).map_err(|why| format!("--io uring: {why}; or choose --io threads"))?;
+    if let Some(why) = fallback {
+        eprintln!("larder: the SSD is read and written by threads: {why}");
+    }
+    Ok((kind, if kind == IoKind::Uring { "uring" } else { "threads" }))
+}
+
+fn open_store(config: &Config, ssd: &ssd::Ssd) -> Result<Store, String> {
+    let mut seed = [0; 8];
+    let random = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
+    if random.ok() != Some(seed.len()) {
+        return Err("the system gives no random numbers".into());
+    }
+    Store::open(&StoreConfig {
+        memory_bytes: config.memory_limit_bytes,
+        ssd: ssd.spans.clone(),
+        item_bytes: config.item_size_bytes.clamp(16, u64::from(u32::MAX)) as u32,
+        index_bytes: config.index_memory_bytes,
+        ssd_write_limit: config.ssd_write_limit,
+        evict: config.evictions,
+        seed: u64::from_ne_bytes(seed),
+    })
+    .map_err(|error| format!("{error} (-m, --ssd, --item-size, --index-memory)"))
+}
+
+fn mib(bytes: u64) -> u64 {
+    bytes >> 20
+}
+
+/// Says what the daemon holds and a line to try; under memcached's name it is as quiet as memcached.
+fn greet(shared: &Shared, listeners: &[listen::Listener], ssd: &ssd::Ssd) {
+    let config = &shared.config;
+    for warning in config.warnings.iter().chain(&ssd.warnings) {
+        eprintln!("larder: {warning}");
+    }
+    if shared.logs(1) && !config.ignored.is_empty() {
+        eprintln!("larder: accepted without effect: {}", config.ignored.join(" "));
+    }
+    if config.personality == Personality::Memcached && !shared.logs(1) {
+        return;
+    }
+    let stats = shared.store.stats();
+    let names: Vec<&str> = listeners.iter().map(|listener| listener.name.as_str()).collect();
+    let mut text = format!("larder {} listens on {}\n", env!("CARGO_PKG_VERSION"), names.join(", "));
+    text += &format!(
+        "  memory  {} MiB: items {}, index {}, write buffers {}, tables {}\n",
+        mib(config.memory_limit_bytes),
+        mib(stats.ram_tier_bytes),
+        mib(stats.index_bytes),
+        mib(stats.buffer_bytes),
+        mib(stats.table_bytes)
+    );
+    match ssd.described.is_empty() {
+        true => text += "  SSD     none\n",
+        false => text += &format!("  SSD     {} by {}\n", ssd.described.join(", "), shared.io),
+    }
+    text += &format!(
+        "  holds   {} items of {} bytes and more\n",
+        stats.index_capacity * 95 / 100,
+        config.item_size_bytes
+    );
+    match listeners.first() {
+        Some(listen::Listener { port: Some(port), .. }) => {
+            text += &format!("  try     printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\nquit\\r\\n' | nc localhost {port}\n");
+        }
+        Some(listener) => {
+            text += &format!("  try     printf 'version\\r\\nquit\\r\\n' | nc -U {}\n", listener.name);
+        }
+        None => {}
+    }
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}

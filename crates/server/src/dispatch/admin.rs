@@ -1,0 +1,71 @@
+//! Administrative commands. What tunes memcached's slabs and LRU is understood and has no effect.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use larder_protocol::{Admin, Automove, Clock, Crawler, ItemInfo, Lru, Outcome, Reply, Request, ShutdownMode, Slabs, text};
+
+use crate::session::{Ctx, Served, Session};
+
+const MIB: u64 = 1 << 20;
+
+impl Session {
+    /// Noop, version, verbosity, quit.
+    pub(super) fn small_talk(&mut self, ctx: &mut Ctx<'_>, request: &Request<'_>, reply: &Reply<'_>) -> Served {
+        if let Request::Verbosity(level, _) = request {
+            ctx.shared.verbosity.store((*level).min(3) as u8, Relaxed);
+        }
+        reply.outcome(self.out.tail(), b"", Outcome::Ok, &ItemInfo::default());
+        if let Request::Quit(_) = request {
+            self.close();
+        }
+        Served::Done
+    }
+
+    pub(super) fn admin(&mut self, ctx: &mut Ctx<'_>, admin: &Admin<'_>) -> Served {
+        let line = match admin {
+            Admin::MemoryLimit(mib, _) => memory_limit(ctx, *mib),
+            Admin::Shutdown(..) if !ctx.shared.config.shutdown => text::SHUTDOWN_NOT_ENABLED,
+            Admin::Shutdown(ShutdownMode::Invalid, _) => text::SHUTDOWN_INVALID,
+            Admin::Shutdown(ShutdownMode::Now | ShutdownMode::Graceful, _) => {
+                ctx.shared.stop();
+                self.close();
+                return Served::Done;
+            }
+            Admin::Lru(Lru::TempTtl(None), _) => text::ERROR,
+            Admin::Lru(..) => "OK",
+            Admin::Slabs(Slabs::Automove(Automove::Level(_) | Automove::Tuning), _) => "OK",
+            Admin::Slabs(..) => text::SLABS_NO_SPARE,
+            Admin::Crawler(Crawler::Metadump(_), _) => text::METADUMP_NOT_ALLOWED,
+            Admin::Crawler(Crawler::Mgdump(_), _) => text::MGDUMP_NOT_ALLOWED,
+            Admin::Crawler(..) => "OK",
+            Admin::Watch(None, _) => text::ERROR,
+            Admin::Watch(Some(_), _) => text::WATCH_NOT_ALLOWED,
+            Admin::Extstore(..) => "OK",
+            Admin::RefreshCerts(_) => text::ERROR,
+            // As in memcached, only builds for debugging and tests have it.
+            Admin::DebugTime(..) if !cfg!(debug_assertions) => text::ERROR,
+            Admin::DebugTime(clock, _) => {
+                match clock {
+                    Clock::Pause => ctx.shared.clock.pause(),
+                    Clock::Resume => ctx.shared.clock.resume(),
+                    Clock::Shift(seconds) => ctx.shared.clock.shift(*seconds),
+                }
+                ctx.now = ctx.shared.clock.now();
+                "OK"
+            }
+        };
+        admin.reply().line(self.out.tail(), line);
+        Served::Done
+    }
+}
+
+/// The memory is divided at start; only the limit that is in force can be "set".
+fn memory_limit(ctx: &Ctx<'_>, mib: u32) -> &'static str {
+    let limit = ctx.shared.config.memory_limit_bytes;
+    match u64::from(mib) * MIB {
+        wanted if wanted == limit => "OK",
+        wanted if wanted < 8 * MIB => text::MEMLIMIT_TOO_SMALL,
+        wanted if wanted > limit * 1024 => text::MEMLIMIT_NOT_BYTES,
+        _ => text::MEMLIMIT_FAILED,
+    }
+}

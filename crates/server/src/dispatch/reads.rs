@@ -1,0 +1,264 @@
+//! Reads: gets of one or many keys, touches, item metadata.
+
+use larder_protocol::{Debug, Get, ItemInfo, Key, Outcome, Reply, Touch};
+use larder_store::{Call, Expiry, Fetch, Found, KeyHash, Loaded, Patience, Step, Tier, Value};
+
+use super::is_meta;
+use crate::counters::Counters;
+use crate::session::{Ctx, Output, PendingGet, Served, Session, Wait};
+
+/// What an answer may tell about an item that was found.
+fn info(ctx: &Ctx<'_>, found: &Found<'_>) -> ItemInfo {
+    let ttl = |expiry: Expiry| expiry.seconds_left(ctx.now);
+    ItemInfo {
+        client_flags: found.client_flags,
+        cas: found.cas,
+        value_len: found.value.len() as u32,
+        ttl_before_s: ttl(found.expiry),
+        ttl_after_s: ttl(found.expiry_after),
+        idle_s: ctx.now.0.saturating_sub(found.accessed.0),
+        hit_before: found.fetched,
+        stale: found.stale,
+        won: found.won,
+        win_sent: found.win_sent,
+        key_is_binary: found.key_is_binary,
+    }
+}
+
+fn answer_hit(ctx: &Ctx<'_>, out: &mut Output, reply: &Reply<'_>, key: &[u8], found: &Found<'_>, with_value: bool) {
+    reply.hit_head(out.tail(), key, &info(ctx, found), with_value);
+    if with_value {
+        match &found.value {
+            Value::Slice(bytes) => out.tail().extend_from_slice(bytes),
+            Value::Large(large) => out.push_large(large),
+        }
+    }
+    reply.hit_tail(out.tail(), with_value);
+}
+
+fn count_get(counters: &Counters, tier: Option<Tier>, is_touch: bool, is_meta: bool) {
+    counters.cmd_get.up();
+    if is_meta {
+        counters.cmd_meta.up();
+    }
+    match tier {
+        Some(tier) => {
+            counters.get_hits.up();
+            match tier {
+                Tier::Ram => counters.get_hits_ram.up(),
+                Tier::Ssd => counters.get_hits_ssd.up(),
+            }
+        }
+        None => counters.get_misses.up(),
+    }
+    if is_touch {
+        counters.cmd_touch.up();
+        match tier {
+            Some(_) => counters.touch_hits.up(),
+            None => counters.touch_misses.up(),
+        }
+    }
+}
+
+/// Whether the classic wires send the value in any case.
+fn wants_value(get: &Get<'_>) -> bool {
+    get.value || matches!(get.reply, Reply::Classic { .. })
+}
+
+/// What is asked of the store for one key.
+fn fetch_of(ctx: &Ctx<'_>, get: &Get<'_>, key: &Key<'_>) -> Fetch {
+    let expiry = |exptime| ctx.shared.clock.expiry(exptime, ctx.now);
+    Fetch {
+        touch: get.touch.map(expiry),
+        vivify: get.vivify.map(expiry),
+        recache_seconds: get.recache,
+        may_win: is_meta(&get.reply),
+        new_cas: get.new_cas,
+        no_bump: get.no_bump,
+        key_is_binary: key.is_base64(),
+    }
+}
+
+impl Session {
+    pub(super) fn get(&mut self, ctx: &mut Ctx<'_>, get: &Get<'_>, hash: KeyHash) -> Served {
+        if let Some(key) = get.keys.single() {
+            let served = self.get_one(ctx, get, key, hash);
+            if served == Served::Done {
+                get.reply.end(self.out.tail());
+            }
+            return served;
+        }
+        let mut keys = get.keys.clone().skip(self.progress);
+        let mut group = arrayvec::ArrayVec::<(Key<'_>, KeyHash), GROUP>::new();
+        loop {
+            for key in keys.by_ref().take(GROUP) {
+                let hash = ctx.shared.store.hash(key.bytes());
+                ctx.shared.store.prefetch(hash);
+                group.push((key, hash));
+            }
+            if group.is_empty() {
+                break;
+            }
+            for (key, hash) in group.drain(..) {
+                if self.is_full() {
+                    self.wait = Wait::Drain;
+                    return Served::Waits;
+                }
+                if self.get_one(ctx, get, &key, hash) == Served::Waits {
+                    return Served::Waits;
+                }
+                self.progress += 1;
+            }
+        }
+        get.reply.end(self.out.tail());
+        Served::Done
+    }
+
+    fn get_one(&mut self, ctx: &mut Ctx<'_>, get: &Get<'_>, key: &Key<'_>, hash: KeyHash) -> Served {
+        let fetch = fetch_of(ctx, get, key);
+        let with_value = wants_value(get);
+        let loaded = self.loaded.take();
+        let call = Call {
+            key: key.bytes(),
+            hash,
+            now: ctx.now,
+            loaded: loaded.as_ref().map(|read| read.loaded()),
+            patience: self.patience(ctx),
+        };
+        let out = &mut self.out;
+        let step = ctx.shared.store.fetch(&call, &fetch, |found| {
+            match found {
+                Some(found) => {
+                    let with_value = with_value && get.unless_cas != Some(found.cas);
+                    answer_hit(ctx, out, &get.reply, key.bytes(), found, with_value);
+                }
+                None => get.reply.miss(out.tail(), key.bytes()),
+            }
+            // What was vivified was not there.
+            found.filter(|found| !(found.won && fetch.vivify.is_some() && !found.stale && !found.fetched)).map(|f| f.tier)
+        });
+        match step {
+            Step::Done(tier) => {
+                count_get(ctx.counters, tier, get.touch.is_some(), fetch.may_win);
+                Served::Done
+            }
+            Step::Read(plan) => {
+                let is_barrier = fetch.touch.is_some() || fetch.vivify.is_some() || fetch.recache_seconds.is_some();
+                if is_barrier {
+                    return self.wait_for_read(ctx, plan);
+                }
+                if !self.may_read(ctx) {
+                    self.wait = Wait::Reads;
+                    return Served::Waits;
+                }
+                let ticket = self.take_ticket();
+                self.out.push_waiting(ticket);
+                self.pending.push(PendingGet {
+                    ticket,
+                    key: key.bytes().into(),
+                    hash,
+                    fetch,
+                    unless_cas: get.unless_cas,
+                    value: with_value,
+                    reply: get.reply.to_owned_reply(),
+                });
+                ctx.reads.push((crate::session::Ticket::Get(ticket), plan));
+                Served::Done
+            }
+            Step::Busy => self.wait_for_room(ctx),
+            Step::NoMemory => {
+                get.reply.outcome(self.out.tail(), key.bytes(), Outcome::OutOfMemory, &ItemInfo::default());
+                Served::Done
+            }
+        }
+    }
+
+    /// Answers a plain get whose read is done, in the place that was kept for it.
+    pub(crate) fn complete_get(&mut self, ctx: &mut Ctx<'_>, ticket: u64, loaded: Loaded<'_>) {
+        let Some(at) = self.pending.iter().position(|pending| pending.ticket == ticket) else { return };
+        let pending = self.pending.swap_remove(at);
+        let reply = pending.reply.reply();
+        let call = Call {
+            key: &pending.key,
+            hash: pending.hash,
+            now: ctx.now,
+            loaded: Some(loaded),
+            patience: Patience::Drop,
+        };
+        let mut out = Output::default();
+        let step = ctx.shared.store.fetch(&call, &pending.fetch, |found| {
+            match found {
+                Some(found) => {
+                    let with_value = pending.value && pending.unless_cas != Some(found.cas);
+                    answer_hit(ctx, &mut out, &reply, &pending.key, found, with_value);
+                }
+                None => reply.miss(out.tail(), &pending.key),
+            }
+            found.map(|found| found.tier)
+        });
+        let tier = match step {
+            Step::Done(tier) => tier,
+            // The item could not be changed as reading it should have; a cache may forget.
+            Step::Read(_) | Step::Busy | Step::NoMemory => {
+                reply.miss(out.tail(), &pending.key);
+                None
+            }
+        };
+        count_get(ctx.counters, tier, false, pending.fetch.may_win);
+        self.out.resolve(ticket, out);
+    }
+
+    pub(super) fn touch(&mut self, ctx: &mut Ctx<'_>, touch: &Touch<'_>, hash: KeyHash) -> Served {
+        let key = touch.key.bytes();
+        let fetch = Fetch { touch: Some(ctx.shared.clock.expiry(touch.exptime, ctx.now)), ..Fetch::default() };
+        let step = ctx.shared.store.fetch(&self.call(ctx, key, hash), &fetch, |found| found.map(|found| info(ctx, found)));
+        self.loaded = None;
+        let outcome = match step {
+            Step::Done(found) => {
+                ctx.counters.cmd_touch.up();
+                match found {
+                    Some(item) => {
+                        ctx.counters.touch_hits.up();
+                        touch.reply.outcome(self.out.tail(), key, Outcome::Touched, &item);
+                        return Served::Done;
+                    }
+                    None => {
+                        ctx.counters.touch_misses.up();
+                        Outcome::NotFound
+                    }
+                }
+            }
+            Step::Read(plan) => return self.wait_for_read(ctx, plan),
+            Step::Busy => return self.wait_for_room(ctx),
+            Step::NoMemory => Outcome::OutOfMemory,
+        };
+        touch.reply.outcome(self.out.tail(), key, outcome, &ItemInfo::default());
+        Served::Done
+    }
+
+    /// `me`.
+    pub(super) fn debug(&mut self, ctx: &mut Ctx<'_>, debug: &Debug<'_>, hash: KeyHash) -> Served {
+        let key = debug.key.bytes();
+        let fetch = Fetch { no_bump: true, ..Fetch::default() };
+        let step = ctx.shared.store.fetch(&self.call(ctx, key, hash), &fetch, |found| {
+            found.map(|found| (info(ctx, found), found.tier))
+        });
+        self.loaded = None;
+        match step {
+            Step::Done(Some((item, tier))) => {
+                let class = if tier == Tier::Ram { 1 } else { 2 };
+                let size = (key.len() + item.value_len as usize + ITEM_OVERHEAD_BYTES) as u64;
+                debug.reply.debug(self.out.tail(), key, &item, class, size);
+            }
+            Step::Read(plan) => return self.wait_for_read(ctx, plan),
+            Step::Done(None) | Step::Busy | Step::NoMemory => debug.reply.miss(self.out.tail(), key),
+        }
+        ctx.counters.cmd_meta.up();
+        Served::Done
+    }
+}
+
+/// Keys of a multi-get hashed and prefetched together.
+const GROUP: usize = 32;
+/// What an item takes besides key and value.
+const ITEM_OVERHEAD_BYTES: usize = 32;

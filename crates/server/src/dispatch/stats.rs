@@ -1,0 +1,297 @@
+//! `stats` and its sub-commands: memcached's names where tools read them, Larder's own under `stats larder`.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use larder_protocol::{Outcome, ItemInfo, Reply, VERSION, text};
+use rustix::process::{Resource, getrlimit};
+
+use crate::process;
+use crate::session::{Ctx, Served, Session};
+use crate::shared::Shared;
+
+impl Session {
+    pub(super) fn stats(&mut self, ctx: &mut Ctx<'_>, arguments: &[u8], reply: &Reply<'_>) -> Served {
+        let mut words = arguments.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+        let out = self.out.tail();
+        match words.next() {
+            None => show(out, reply, general(ctx.shared)),
+            Some(b"larder") => show(out, reply, larder_lines(ctx.shared)),
+            Some(b"settings") => show(out, reply, settings(ctx.shared)),
+            Some(b"items") => show(out, reply, items(ctx.shared)),
+            Some(b"slabs") => show(out, reply, slabs(ctx.shared)),
+            Some(b"sizes") => show(out, reply, vec![("sizes_status".into(), "disabled".into())]),
+            Some(b"conns" | b"extstore") => show(out, reply, vec![]),
+            Some(b"reset") => {
+                ctx.shared.reset_counters();
+                reply.outcome(out, b"", Outcome::Reset, &ItemInfo::default());
+            }
+            Some(b"detail") => match words.next() {
+                Some(b"on" | b"off") => reply.line(out, "OK"),
+                Some(b"dump") => reply.line(out, "END"),
+                _ => reply.line(out, text::STATS_DETAIL_USAGE),
+            },
+            Some(b"cachedump") => match (words.next(), words.next()) {
+                (Some(class), Some(_)) => match std::str::from_utf8(class).ok().and_then(|class| class.parse().ok()) {
+                    Some(0..64_u32) => show(out, reply, vec![]),
+                    _ => reply.line(out, text::STATS_CACHEDUMP_CLASS),
+                },
+                _ => reply.line(out, text::STATS_CACHEDUMP_USAGE),
+            },
+            Some(_) => reply.stats_unknown(out),
+        }
+        Served::Done
+    }
+}
+
+type Lines = Vec<(std::borrow::Cow<'static, str>, String)>;
+
+fn show(out: &mut Vec<u8>, reply: &Reply<'_>, lines: Lines) {
+    for (name, value) in lines {
+        reply.stat(out, &name, value.as_bytes());
+    }
+    reply.stats_end(out);
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{}.{:06}", time.as_secs(), time.subsec_micros())
+}
+
+/// `stats`: memcached's names in memcached's order. What has no counterpart here is 0.
+fn general(shared: &Shared) -> Lines {
+    let totals = shared.totals();
+    let store = shared.store.stats();
+    let now = shared.clock.now();
+    let (user, system) = process::cpu_time();
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let items = store.ram_items + store.ssd_items;
+    let config = &shared.config;
+    let mut lines: Vec<(&'static str, String)> = Vec::new();
+    let mut text = |name, value: String| lines.push((name, value));
+    text("pid", std::process::id().to_string());
+    text("uptime", shared.started.elapsed().as_secs().to_string());
+    text("time", shared.clock.unix(now).to_string());
+    text("version", VERSION.to_string());
+    text("libevent", "none".to_string());
+    text("pointer_size", usize::BITS.to_string());
+    text("rusage_user", seconds(user));
+    text("rusage_system", seconds(system));
+    let mut number = |name, value: u64| text(name, value.to_string());
+    number("max_connections", u64::from(config.conn_limit).min(descriptors));
+    number("curr_connections", u64::from(shared.connections.load(Relaxed)));
+    number("total_connections", totals.total_connections);
+    if config.conn_limit_fast {
+        number("rejected_connections", totals.rejected_connections);
+    }
+    number("connection_structures", u64::from(shared.connections.load(Relaxed)));
+    number("response_obj_oom", 0);
+    number("response_obj_count", 0);
+    number("response_obj_bytes", shared.conn_bytes.load(Relaxed));
+    for name in ["read_buf_count", "read_buf_bytes", "read_buf_bytes_free", "read_buf_oom", "reserved_fds"] {
+        number(name, 0);
+    }
+    number("cmd_get", totals.cmd_get);
+    number("cmd_set", totals.cmd_set);
+    number("cmd_flush", totals.cmd_flush);
+    number("cmd_touch", totals.cmd_touch);
+    number("cmd_meta", totals.cmd_meta);
+    number("get_hits", totals.get_hits);
+    number("get_misses", totals.get_misses);
+    number("get_expired", 0);
+    number("get_flushed", 0);
+    number("delete_misses", totals.delete_misses);
+    number("delete_hits", totals.delete_hits);
+    number("incr_misses", totals.incr_misses);
+    number("incr_hits", totals.incr_hits);
+    number("decr_misses", totals.decr_misses);
+    number("decr_hits", totals.decr_hits);
+    number("cas_misses", totals.cas_misses);
+    number("cas_hits", totals.cas_hits);
+    number("cas_badval", totals.cas_badval);
+    number("touch_hits", totals.touch_hits);
+    number("touch_misses", totals.touch_misses);
+    number("store_too_large", totals.store_too_large);
+    number("store_no_memory", totals.store_no_memory);
+    number("auth_cmds", 0);
+    number("auth_errors", 0);
+    if config.idle_timeout.is_some() {
+        number("idle_kicks", totals.idle_kicks);
+    }
+    number("bytes_read", totals.bytes_read);
+    number("bytes_written", totals.bytes_written);
+    number("limit_maxbytes", config.memory_limit_bytes);
+    number("accepting_conns", 1);
+    number("listen_disabled_num", 0);
+    number("time_in_listen_disabled_us", 0);
+    number("threads", config.threads as u64);
+    number("conn_yields", totals.conn_yields);
+    number("hash_power_level", u64::from(store.index_capacity.max(1).ilog2()));
+    number("hash_bytes", store.index_bytes);
+    number("hash_is_expanding", 0);
+    for name in [
+        "slab_reassign_rescues",
+        "slab_reassign_chunk_rescues",
+        "slab_reassign_inline_reclaim",
+        "slab_reassign_busy_items",
+        "slab_reassign_busy_deletes",
+        "slab_reassign_busy_nomem",
+        "slab_reassign_last_busy_status",
+        "slab_reassign_running",
+        "slabs_moved",
+    ] {
+        number(name, 0);
+    }
+    if config.lru_crawler {
+        number("lru_crawler_running", 0);
+        number("lru_crawler_starts", 0);
+    }
+    if config.lru_maintainer {
+        number("lru_maintainer_juggles", 0);
+    }
+    for name in [
+        "malloc_fails",
+        "log_worker_dropped",
+        "log_worker_written",
+        "log_watcher_skipped",
+        "log_watcher_sent",
+        "log_watchers",
+        "unexpected_napi_ids",
+        "round_robin_fallback",
+    ] {
+        number(name, 0);
+    }
+    number("bytes", store.ram_item_bytes);
+    number("curr_items", items);
+    number("total_items", totals.total_items);
+    number("slab_global_page_pool", store.ram_segments_free);
+    number("expired_unfetched", store.expired_unread);
+    number("evicted_unfetched", store.evicted_unread);
+    if config.lru_maintainer {
+        number("evicted_active", 0);
+    }
+    number("evictions", store.evictions);
+    number("reclaimed", store.reclaimed);
+    for name in ["crawler_reclaimed", "crawler_items_checked", "lrutail_reflocked"] {
+        number(name, 0);
+    }
+    if config.lru_maintainer {
+        for name in ["moves_to_cold", "moves_to_warm", "moves_within_lru", "direct_reclaims", "lru_bumps_dropped"] {
+            number(name, 0);
+        }
+    }
+    lines.into_iter().map(|(name, value)| (name.into(), value)).collect()
+}
+
+/// `stats larder`.
+fn larder_lines(shared: &Shared) -> Lines {
+    let totals = shared.totals();
+    let store = shared.store.stats();
+    let mut lines: Lines = vec![
+        ("version".into(), env!("CARGO_PKG_VERSION").to_string()),
+        ("io".into(), shared.io.to_string()),
+    ];
+    let numbers = [
+        ("memory_limit_bytes", shared.config.memory_limit_bytes),
+        ("arena_bytes", store.memory_limit_bytes),
+        ("ram_tier_bytes", store.ram_tier_bytes),
+        ("index_bytes", store.index_bytes),
+        ("index_capacity", store.index_capacity),
+        ("index_entries", store.index_entries),
+        ("index_evictions", store.index_evictions),
+        ("table_bytes", store.table_bytes),
+        ("buffer_bytes", store.buffer_bytes),
+        ("ram_items", store.ram_items),
+        ("ram_item_bytes", store.ram_item_bytes),
+        ("ram_segment_bytes", store.ram_segment_bytes),
+        ("ram_segments", store.ram_segments),
+        ("ram_segments_free", store.ram_segments_free),
+        ("ram_segments_reserved", store.ram_segments_reserved),
+        ("ssd_items", store.ssd_items),
+        ("ssd_segments", store.ssd_segments),
+        ("ssd_segments_used", store.ssd_segments_used),
+        ("get_hits_ram", totals.get_hits_ram),
+        ("get_hits_ssd", totals.get_hits_ssd),
+        ("ssd_device_reads", totals.ssd_device_reads),
+        ("ssd_device_writes", store.ssd_device_writes),
+        ("ssd_bytes_read", totals.ssd_bytes_read),
+        ("ssd_bytes_written", store.ssd_bytes_written),
+        ("ssd_bytes_admitted", store.ssd_bytes_admitted),
+        ("ssd_admissions_dropped", store.ssd_admissions_dropped),
+        ("ssd_admissions_refused", store.ssd_admissions_refused),
+        ("ssd_writes_pending", store.ssd_writes_pending),
+        ("ssd_waits", totals.ssd_waits),
+        ("ssd_errors", store.ssd_errors),
+        ("ssd_is_off", u64::from(shared.store.ssd_is_off())),
+        ("conn_bytes", shared.conn_bytes.load(Relaxed)),
+        ("conn_memory_kicks", totals.memory_kicks),
+        ("shards", store.shards),
+        ("shards_reset", store.shards_reset),
+    ];
+    lines.extend(numbers.into_iter().map(|(name, value)| (name.into(), value.to_string())));
+    lines
+}
+
+fn settings(shared: &Shared) -> Lines {
+    let mut lines: Lines = shared.config.settings().into_iter().map(|(name, value)| (name.into(), value)).collect();
+    for (name, value) in &mut lines {
+        match name.as_ref() {
+            "verbosity" => *value = shared.verbosity.load(Relaxed).to_string(),
+            "tcpport" if shared.tcp_port.load(Relaxed) != 0 => *value = shared.tcp_port.load(Relaxed).to_string(),
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// The two tiers as memcached's slab classes 1 (RAM) and 2 (SSD), for tools that draw them.
+fn items(shared: &Shared) -> Lines {
+    let store = shared.store.stats();
+    let mut lines = Lines::new();
+    for (class, number) in [(1, store.ram_items), (2, store.ssd_items)].into_iter().filter(|(_, items)| *items > 0) {
+        let ram = class == 1;
+        let of = |value: u64| if ram { value } else { 0 };
+        for (name, value) in [
+            ("number", number),
+            ("mem_requested", of(store.ram_item_bytes)),
+            ("evicted", of(store.evictions)),
+            ("outofmemory", 0),
+            ("reclaimed", of(store.reclaimed)),
+            ("expired_unfetched", of(store.expired_unread)),
+            ("evicted_unfetched", of(store.evicted_unread)),
+            ("age", 0),
+        ] {
+            lines.push((format!("items:{class}:{name}").into(), value.to_string()));
+        }
+    }
+    lines
+}
+
+fn slabs(shared: &Shared) -> Lines {
+    let store = shared.store.stats();
+    let totals = shared.totals();
+    let mut lines = Lines::new();
+    let pages = store.ram_segments - store.ram_segments_free;
+    for (name, value) in [
+        ("chunk_size", store.ram_segment_bytes),
+        ("chunks_per_page", 1),
+        ("total_pages", pages),
+        ("total_chunks", pages),
+        ("used_chunks", store.ram_items),
+        ("free_chunks", store.ram_segments_free),
+        ("free_chunks_end", 0),
+        ("mem_requested", store.ram_item_bytes),
+        ("get_hits", totals.get_hits),
+        ("cmd_set", totals.cmd_set),
+        ("delete_hits", totals.delete_hits),
+        ("incr_hits", totals.incr_hits),
+        ("decr_hits", totals.decr_hits),
+        ("cas_hits", totals.cas_hits),
+        ("cas_badval", totals.cas_badval),
+        ("touch_hits", totals.touch_hits),
+    ] {
+        lines.push((format!("1:{name}").into(), value.to_string()));
+    }
+    lines.push(("active_slabs".into(), "1".into()));
+    lines.push(("total_malloced".into(), (pages * store.ram_segment_bytes).to_string()));
+    lines
+}

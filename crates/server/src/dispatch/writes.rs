@@ -1,0 +1,215 @@
+//! Writes: stores, deletes, counters, flushes.
+
+use larder_protocol::{Arith, Delete, Flush, ItemInfo, Outcome, Reply, Store as StoreRequest, StoreMode};
+use larder_store::{
+    ArithResult, Call, Expiry, KeyHash, Patience, Payload, Put, PutMode, PutResult, Remove, RemoveResult, Step,
+};
+
+use super::is_meta;
+use crate::session::{Ctx, Served, Session};
+
+/// How storing ended, and what its answer may tell.
+pub(crate) struct Stored {
+    pub result: PutResult,
+    pub is_cas: bool,
+    pub value_len: u32,
+}
+
+/// What memcached adds to key and value before it compares with `-I`: its item header, a cas unique, a NUL, CR LF.
+const MEMCACHED_OVERHEAD_BYTES: usize = 48 + 8 + 1 + 2;
+
+/// Whether an item is larger than `-I` allows.
+pub(crate) fn is_too_large(ctx: &Ctx<'_>, key_len: usize, value_len: usize) -> bool {
+    (key_len + value_len + MEMCACHED_OVERHEAD_BYTES) as u64 > ctx.shared.config.item_size_max_bytes
+}
+
+/// What is asked of the store.
+pub(crate) fn put_of(ctx: &Ctx<'_>, request: &StoreRequest<'_>) -> Put {
+    let expiry = |exptime| ctx.shared.clock.expiry(exptime, ctx.now);
+    Put {
+        mode: match request.mode {
+            StoreMode::Set => PutMode::Set,
+            StoreMode::Add => PutMode::Add,
+            StoreMode::Replace => PutMode::Replace,
+            StoreMode::Append => PutMode::Append,
+            StoreMode::Prepend => PutMode::Prepend,
+        },
+        client_flags: request.flags,
+        expiry: expiry(request.exptime),
+        compare: request.compare.filter(|_| ctx.shared.config.cas),
+        new_cas: request.new_cas,
+        invalidate: request.invalidate,
+        vivify: request.vivify.map(expiry),
+        key_is_binary: request.key.is_base64(),
+        item_bytes_max: (ctx.shared.config.item_size_max_bytes as usize).saturating_sub(MEMCACHED_OVERHEAD_BYTES - 32),
+    }
+}
+
+/// Says how storing ended.
+pub(crate) fn answer_put(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>, key: &[u8], stored: Stored) {
+    let counters = ctx.counters;
+    counters.cmd_set.up();
+    if is_meta(reply) {
+        counters.cmd_meta.up();
+    }
+    let mut item = ItemInfo { value_len: stored.value_len, ..ItemInfo::default() };
+    let outcome = match stored.result {
+        PutResult::Stored(cas) => {
+            counters.total_items.up();
+            if stored.is_cas {
+                counters.cas_hits.up();
+            }
+            item.cas = cas;
+            Outcome::Stored
+        }
+        PutResult::NotStored => Outcome::NotStored,
+        PutResult::Exists => {
+            counters.cas_badval.up();
+            Outcome::Exists
+        }
+        PutResult::NotFound => {
+            if stored.is_cas {
+                counters.cas_misses.up();
+            }
+            Outcome::NotFound
+        }
+        PutResult::TooLarge => {
+            counters.store_too_large.up();
+            Outcome::TooLarge
+        }
+    };
+    reply.outcome(out, key, outcome, &item);
+}
+
+impl Session {
+    /// Answers a value that is too large. A failed set must not leave the old value to be read.
+    pub(crate) fn refuse_too_large(&mut self, ctx: &mut Ctx<'_>, request: &StoreRequest<'_>, hash: KeyHash) {
+        ctx.counters.store_too_large.up();
+        let key = request.key.bytes();
+        if request.mode == StoreMode::Set && request.compare.is_none() {
+            let call = Call { key, hash, now: ctx.now, loaded: None, patience: Patience::Drop };
+            ctx.shared.store.forget(&call);
+        }
+        request.reply.outcome(self.out.tail(), key, Outcome::TooLarge, &ItemInfo::default());
+    }
+
+    pub(super) fn put(&mut self, ctx: &mut Ctx<'_>, request: &StoreRequest<'_>, hash: KeyHash) -> Served {
+        let key = request.key.bytes();
+        if is_too_large(ctx, key.len(), request.value.len()) {
+            self.refuse_too_large(ctx, request, hash);
+            return Served::Done;
+        }
+        let put = put_of(ctx, request);
+        let step = ctx.shared.store.put(&self.call(ctx, key, hash), &put, &mut Payload::Bytes(request.value));
+        self.loaded = None;
+        match step {
+            Step::Done(result) => {
+                let stored = Stored { result, is_cas: request.compare.is_some(), value_len: request.value_len };
+                answer_put(ctx, self.out.tail(), &request.reply, key, stored);
+                Served::Done
+            }
+            Step::Read(plan) => self.wait_for_read(ctx, plan),
+            Step::Busy => self.wait_for_room(ctx),
+            Step::NoMemory => self.no_memory(ctx, &request.reply, key),
+        }
+    }
+
+    fn no_memory(&mut self, ctx: &Ctx<'_>, reply: &Reply<'_>, key: &[u8]) -> Served {
+        ctx.counters.store_no_memory.up();
+        reply.outcome(self.out.tail(), key, Outcome::OutOfMemory, &ItemInfo::default());
+        Served::Done
+    }
+
+    pub(super) fn delete(&mut self, ctx: &mut Ctx<'_>, request: &Delete<'_>, hash: KeyHash) -> Served {
+        let key = request.key.bytes();
+        let remove = Remove {
+            compare: request.compare,
+            invalidate: request.invalidate,
+            empty: request.empty_value,
+            touch: request.touch.map(|exptime| ctx.shared.clock.expiry(exptime, ctx.now)),
+            new_cas: request.new_cas,
+        };
+        let step = ctx.shared.store.remove(&self.call(ctx, key, hash), &remove);
+        self.loaded = None;
+        let outcome = match step {
+            Step::Done(RemoveResult::Removed | RemoveResult::Kept(_)) => {
+                ctx.counters.delete_hits.up();
+                Outcome::Deleted
+            }
+            Step::Done(RemoveResult::NotFound) => {
+                ctx.counters.delete_misses.up();
+                Outcome::NotFound
+            }
+            Step::Done(RemoveResult::Exists) => Outcome::Exists,
+            Step::Read(plan) => return self.wait_for_read(ctx, plan),
+            Step::Busy => return self.wait_for_room(ctx),
+            Step::NoMemory => return self.no_memory(ctx, &request.reply, key),
+        };
+        if is_meta(&request.reply) {
+            ctx.counters.cmd_meta.up();
+        }
+        request.reply.outcome(self.out.tail(), key, outcome, &ItemInfo::default());
+        Served::Done
+    }
+
+    pub(super) fn arith(&mut self, ctx: &mut Ctx<'_>, request: &Arith<'_>, hash: KeyHash) -> Served {
+        let key = request.key.bytes();
+        let expiry = |exptime| ctx.shared.clock.expiry(exptime, ctx.now);
+        let arith = larder_store::Arith {
+            delta: request.delta,
+            decrement: request.decrement,
+            initial: request.initial.map(|(value, exptime)| (value, expiry(exptime))),
+            compare: request.compare,
+            new_cas: request.new_cas,
+            touch: request.touch.map(expiry),
+            key_is_binary: request.key.is_base64(),
+        };
+        let step = ctx.shared.store.arith(&self.call(ctx, key, hash), &arith);
+        self.loaded = None;
+        let counters = ctx.counters;
+        let (hits, misses) = match request.decrement {
+            true => (&counters.decr_hits, &counters.decr_misses),
+            false => (&counters.incr_hits, &counters.incr_misses),
+        };
+        let mut item = ItemInfo::default();
+        let outcome = match step {
+            Step::Done(ArithResult::Value { value, cas, expiry }) => {
+                hits.up();
+                item.cas = cas;
+                item.ttl_after_s = Expiry::seconds_left(expiry, ctx.now);
+                item.ttl_before_s = item.ttl_after_s;
+                Outcome::Number { value }
+            }
+            Step::Done(ArithResult::NotFound) => {
+                misses.up();
+                Outcome::NotFound
+            }
+            Step::Done(ArithResult::Exists) => Outcome::Exists,
+            Step::Done(ArithResult::NonNumeric) => Outcome::NonNumeric,
+            Step::Read(plan) => return self.wait_for_read(ctx, plan),
+            Step::Busy => return self.wait_for_room(ctx),
+            Step::NoMemory => return self.no_memory(ctx, &request.reply, key),
+        };
+        if is_meta(&request.reply) {
+            counters.cmd_meta.up();
+        }
+        request.reply.outcome(self.out.tail(), key, outcome, &item);
+        Served::Done
+    }
+
+    pub(super) fn flush_all(&mut self, ctx: &mut Ctx<'_>, flush: &Flush<'_>) -> Served {
+        let outcome = if ctx.shared.config.flush_all {
+            ctx.counters.cmd_flush.up();
+            let at = match ctx.shared.clock.expiry(flush.delay, ctx.now) {
+                Expiry::Never => None,
+                Expiry::At(at) => Some(at),
+            };
+            ctx.shared.store.flush(at, ctx.now);
+            Outcome::Ok
+        } else {
+            Outcome::FlushNotAllowed
+        };
+        flush.reply.outcome(self.out.tail(), b"", outcome, &ItemInfo::default());
+        Served::Done
+    }
+}

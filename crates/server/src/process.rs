@@ -1,0 +1,66 @@
+//! What the daemon asks of the system about itself: users, background, limits, processor time. The server's only unsafe file.
+
+use std::ffi::CString;
+use std::io;
+use std::time::Duration;
+
+/// Processor time used so far: in user space, in the kernel.
+pub fn cpu_time() -> (Duration, Duration) {
+    // SAFETY: rusage is plain integers, for which zero is a value; getrusage fills the one it is given.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        if libc::getrusage(libc::RUSAGE_SELF, &mut usage) != 0 {
+            return (Duration::ZERO, Duration::ZERO);
+        }
+        usage
+    };
+    let time = |t: libc::timeval| Duration::new(t.tv_sec.max(0) as u64, (t.tv_usec.max(0) * 1000) as u32);
+    (time(usage.ru_utime), time(usage.ru_stime))
+}
+
+/// Leaves the terminal and goes on in the background, before any thread is started.
+pub fn daemonize() -> io::Result<()> {
+    // SAFETY: called while the process has one thread, so the child is whole; the working directory stays, because relative
+    // paths count from it.
+    match unsafe { libc::daemon(1, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Gives up root for `user`, with that user's groups.
+pub fn become_user(user: &str) -> io::Result<()> {
+    let name = CString::new(user).map_err(|_| io::Error::other("the user's name holds a NUL"))?;
+    // SAFETY: getpwnam answers null or a record that is valid until the next call; only this thread runs yet, and the fields are
+    // copied at once. The others take plain numbers and a valid string.
+    unsafe {
+        let (uid, gid) = match user.parse::<libc::uid_t>() {
+            Ok(number) => (number, number),
+            Err(_) => {
+                let record = libc::getpwnam(name.as_ptr());
+                if record.is_null() {
+                    return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no user \"{user}\"")));
+                }
+                ((*record).pw_uid, (*record).pw_gid)
+            }
+        };
+        if libc::initgroups(name.as_ptr(), gid) != 0 || libc::setgid(gid) != 0 || libc::setuid(uid) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Keeps all memory, present and future, out of swap.
+pub fn lock_memory() -> io::Result<()> {
+    // SAFETY: mlockall takes flags and touches no memory of the program's own.
+    match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether the process runs as root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

@@ -1,0 +1,221 @@
+//! What a connection has to say, in order, some of it not known yet. It sends nothing itself.
+
+use std::collections::VecDeque;
+use std::io;
+
+use larder_store::LargeValue;
+
+/// Replies in the order of their requests. A reply that waits for the SSD holds its place; what follows waits behind it.
+#[derive(Default)]
+pub struct Output {
+    queue: VecDeque<Chunk>,
+    /// Bytes behind the queue; encoders append here.
+    tail: Vec<u8>,
+    /// Bytes of the front chunk (or of the tail, when nothing is queued) that are sent already.
+    sent: usize,
+    /// Bytes in queued chunks, large values not counted: their memory is the store's.
+    queued_bytes: usize,
+}
+
+enum Chunk {
+    Bytes(Vec<u8>),
+    Large(LargeValue),
+    Waiting(u64),
+}
+
+/// Larger values are sent from where the store keeps them; smaller ones are copied, which costs less than a piece of its own.
+const COPY_BYTES_MAX: usize = 64 << 10;
+/// Small chunks are gathered up to this size for one send.
+const GATHER_BYTES: usize = 64 << 10;
+
+impl Output {
+    /// Where encoders append.
+    pub fn tail(&mut self) -> &mut Vec<u8> {
+        &mut self.tail
+    }
+
+    /// Lends an empty buffer with capacity for the tail, if the tail has none.
+    pub fn lend(&mut self, buffer: &mut Vec<u8>) {
+        if self.tail.capacity() == 0 {
+            std::mem::swap(&mut self.tail, buffer);
+        }
+    }
+
+    /// Takes a lent buffer back if everything in it has been sent.
+    pub fn give_back(&mut self, buffer: &mut Vec<u8>) {
+        if self.tail.is_empty() && buffer.capacity() == 0 {
+            std::mem::swap(&mut self.tail, buffer);
+        }
+    }
+
+    /// Appends a large value without copying it, unless it is small enough.
+    pub fn push_large(&mut self, value: &LargeValue) {
+        if value.len() <= COPY_BYTES_MAX {
+            value.parts().for_each(|part| self.tail.extend_from_slice(part));
+            return;
+        }
+        self.close_tail();
+        self.queue.push_back(Chunk::Large(value.clone()));
+    }
+
+    /// Keeps the next place for a reply that will be [resolved](Self::resolve) by its ticket.
+    pub fn push_waiting(&mut self, ticket: u64) {
+        self.close_tail();
+        self.queue.push_back(Chunk::Waiting(ticket));
+    }
+
+    fn close_tail(&mut self) {
+        if !self.tail.is_empty() {
+            let sent = if self.queue.is_empty() { std::mem::take(&mut self.sent) } else { 0 };
+            let mut bytes = std::mem::take(&mut self.tail);
+            bytes.drain(..sent);
+            self.queued_bytes += bytes.len();
+            self.queue.push_back(Chunk::Bytes(bytes));
+        }
+    }
+
+    /// Puts a reply in the place that was kept for it.
+    pub fn resolve(&mut self, ticket: u64, mut reply: Output) {
+        let waits = |chunk: &Chunk| matches!(chunk, Chunk::Waiting(waits) if *waits == ticket);
+        let Some(at) = self.queue.iter().position(waits) else { return };
+        if reply.queue.is_empty() {
+            self.queued_bytes += reply.tail.len();
+            self.queue[at] = Chunk::Bytes(reply.tail);
+            return;
+        }
+        reply.close_tail();
+        self.queued_bytes += reply.queued_bytes;
+        let behind = self.queue.split_off(at + 1);
+        self.queue.pop_back();
+        self.queue.extend(reply.queue);
+        self.queue.extend(behind);
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes(&self) -> usize {
+        self.queued_bytes + self.tail.len()
+    }
+
+    /// Memory allocated, roughly.
+    pub fn capacity(&self) -> usize {
+        self.queued_bytes + self.tail.capacity() + self.queue.capacity() * size_of::<Chunk>()
+    }
+
+    /// Whether everything has been sent.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.tail.is_empty()
+    }
+
+    /// Sends what can be sent now. `send` takes some bytes and whether more follow at once, and answers how many it took;
+    /// `WouldBlock` ends the attempt.
+    pub fn flush(&mut self, mut send: impl FnMut(&[u8], bool) -> io::Result<usize>) -> io::Result<u64> {
+        let mut total = 0;
+        let mut gathered = Vec::new();
+        loop {
+            self.gather(&mut gathered);
+            let more = self.queue.len() > 1 || !self.queue.is_empty() && !self.tail.is_empty();
+            let (bytes, len) = match self.queue.front() {
+                None if self.tail.is_empty() => return Ok(total),
+                None => (&self.tail[self.sent..], self.tail.len()),
+                Some(Chunk::Waiting(_)) => return Ok(total),
+                Some(Chunk::Bytes(bytes)) => (&bytes[self.sent..], bytes.len()),
+                Some(Chunk::Large(value)) => (value.part_at(self.sent), value.len()),
+            };
+            match send(bytes, more) {
+                Ok(sent) => {
+                    total += sent as u64;
+                    self.sent += sent;
+                    if self.sent >= len {
+                        self.pop();
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(total),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn pop(&mut self) {
+        self.sent = 0;
+        match self.queue.pop_front() {
+            Some(Chunk::Bytes(bytes)) => self.queued_bytes -= bytes.len(),
+            Some(_) => {}
+            None => {
+                self.tail.clear();
+                self.tail.shrink_to(1 << 20);
+            }
+        }
+    }
+
+    /// Joins small ready chunks at the front, so that a multi-get leaves in one piece.
+    fn gather(&mut self, gathered: &mut Vec<u8>) {
+        if self.sent > 0 || self.queue.len() < 2 {
+            return;
+        }
+        let small = |chunk: &Chunk| matches!(chunk, Chunk::Bytes(bytes) if bytes.len() < GATHER_BYTES / 2);
+        if !self.queue.iter().take(2).all(small) {
+            return;
+        }
+        while gathered.len() < GATHER_BYTES && self.queue.front().is_some_and(small) {
+            if let Some(Chunk::Bytes(bytes)) = self.queue.pop_front() {
+                gathered.extend_from_slice(&bytes);
+            }
+        }
+        self.queue.push_front(Chunk::Bytes(std::mem::take(gathered)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(output: &mut Output, step: usize) -> Vec<u8> {
+        let mut sent = Vec::new();
+        let result = output.flush(|bytes, _| {
+            let len = bytes.len().min(step);
+            sent.extend_from_slice(&bytes[..len]);
+            Ok(len)
+        });
+        assert_eq!(result.expect("never fails"), sent.len() as u64);
+        sent
+    }
+
+    fn said(bytes: &[u8]) -> Output {
+        let mut output = Output::default();
+        output.tail().extend_from_slice(bytes);
+        output
+    }
+
+    #[test]
+    fn what_follows_a_waiting_reply_waits_behind_it() {
+        for step in [1, 3, 1000] {
+            let mut output = Output::default();
+            output.tail().extend_from_slice(b"first ");
+            output.push_waiting(7);
+            output.push_waiting(8);
+            output.tail().extend_from_slice(b"last");
+            assert_eq!(sent(&mut output, step), b"first ");
+            output.resolve(8, said(b"third "));
+            assert_eq!(sent(&mut output, step), b"");
+            output.resolve(7, said(b"second "));
+            assert_eq!(sent(&mut output, step), b"second third last");
+            assert!(output.is_empty() && output.bytes() == 0);
+        }
+    }
+
+    #[test]
+    fn a_partly_sent_tail_goes_on_where_it_stopped_when_more_is_queued() {
+        let mut output = Output::default();
+        output.tail().extend_from_slice(b"abcdef");
+        let mut first = true;
+        let took = output.flush(|_, _| match std::mem::take(&mut first) {
+            true => Ok(2),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        });
+        assert_eq!(took.expect("would block"), 2);
+        output.push_waiting(1);
+        output.resolve(1, said(b"!"));
+        assert_eq!(sent(&mut output, 100), b"cdef!");
+    }
+}

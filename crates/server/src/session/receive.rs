@@ -1,0 +1,158 @@
+//! A value that arrives in pieces: buffered with its command when it is small, received straight into the store's memory when
+//! it is large, thrown away when it is too large.
+
+use larder_protocol::{ItemInfo, Outcome, OwnedReply, Store as StoreRequest, body_tail_is_valid};
+use larder_store::{Call, Incoming, Payload, Put, Step};
+
+use super::{Ctx, Served, Session};
+use crate::dispatch;
+
+/// A large value on its way in.
+pub(crate) struct Receiving {
+    /// `None` once it has been stored.
+    incoming: Option<Incoming>,
+    key: Box<[u8]>,
+    put: Put,
+    reply: OwnedReply,
+    is_cas: bool,
+    /// What must follow the value, and what has come of it.
+    tail_len: usize,
+    tail: Vec<u8>,
+    value_len: u32,
+}
+
+impl Receiving {
+    pub(super) fn spare(&mut self) -> Option<&mut [u8]> {
+        let incoming = self.incoming.as_mut()?;
+        (incoming.missing() > 0).then(|| incoming.spare())
+    }
+
+    pub(super) fn advance(&mut self, len: usize) {
+        if let Some(incoming) = &mut self.incoming {
+            incoming.advance(len);
+        }
+    }
+}
+
+/// How a store whose value is not there yet goes on.
+pub(super) enum Begun {
+    /// The head is done with: the value is received or thrown away.
+    Taken,
+    /// The value is small: parse again when all of it is there.
+    WaitForAll,
+    /// There is no room to receive it now; `wait` says so.
+    Later,
+}
+
+impl Session {
+    pub(super) fn begin_body(&mut self, ctx: &mut Ctx<'_>, request: &StoreRequest<'_>, tail: usize) -> Begun {
+        let key = request.key.bytes();
+        let value_len = request.value_len as usize;
+        let hash = ctx.shared.store.hash(key);
+        if dispatch::is_too_large(ctx, key.len(), value_len) {
+            self.refuse_too_large(ctx, request, hash);
+            self.swallow = value_len as u64 + tail as u64;
+            return Begun::Taken;
+        }
+        if value_len <= ctx.shared.store.large_bytes() {
+            return Begun::WaitForAll;
+        }
+        let call = Call { key, hash, now: ctx.now, loaded: None, patience: self.patience(ctx) };
+        match ctx.shared.store.reserve(&call, value_len) {
+            Step::Done(incoming) => {
+                self.room_since = None;
+                self.receiving = Some(Box::new(Receiving {
+                    incoming: Some(incoming),
+                    key: key.into(),
+                    put: dispatch::put_of(ctx, request),
+                    reply: request.reply.to_owned_reply(),
+                    is_cas: request.compare.is_some(),
+                    tail_len: tail,
+                    tail: Vec::new(),
+                    value_len: request.value_len,
+                }));
+                Begun::Taken
+            }
+            Step::Busy => {
+                self.wait_for_room(ctx);
+                Begun::Later
+            }
+            Step::Read(_) | Step::NoMemory => {
+                self.room_since = None;
+                ctx.counters.store_no_memory.up();
+                request.reply.outcome(self.out.tail(), key, Outcome::OutOfMemory, &ItemInfo::default());
+                self.swallow = value_len as u64 + tail as u64;
+                Begun::Taken
+            }
+        }
+    }
+
+    /// Takes what belongs to the value from `input` and stores it when all of it has come; answers how much was taken.
+    pub(super) fn receive(&mut self, ctx: &mut Ctx<'_>, input: &[u8]) -> usize {
+        let Some(mut receiving) = self.receiving.take() else { return 0 };
+        let mut used = 0;
+        if let Some(incoming) = &mut receiving.incoming {
+            let len = incoming.missing().min(input.len());
+            incoming.push(&input[..len]);
+            used = len;
+            if incoming.missing() > 0 {
+                self.receiving = Some(receiving);
+                return used;
+            }
+        }
+        let tail = (receiving.tail_len - receiving.tail.len()).min(input.len() - used);
+        receiving.tail.extend_from_slice(&input[used..used + tail]);
+        used += tail;
+        if receiving.tail.len() < receiving.tail_len {
+            self.receiving = Some(receiving);
+            return used;
+        }
+        let reply = receiving.reply.clone();
+        if !body_tail_is_valid(&receiving.tail) {
+            reply.reply().outcome(self.out.tail(), &receiving.key, Outcome::BadDataChunk, &ItemInfo::default());
+            return used;
+        }
+        if self.store_received(ctx, &mut receiving) == Served::Waits {
+            self.receiving = Some(receiving);
+        }
+        used
+    }
+
+    fn store_received(&mut self, ctx: &mut Ctx<'_>, receiving: &mut Receiving) -> Served {
+        let Some(incoming) = receiving.incoming.take() else { return Served::Done };
+        let store = &ctx.shared.store;
+        let hash = store.hash(&receiving.key);
+        let loaded = self.loaded.take();
+        let call = Call {
+            key: &receiving.key,
+            hash,
+            now: ctx.now,
+            loaded: loaded.as_ref().map(|read| read.loaded()),
+            patience: self.patience(ctx),
+        };
+        let mut payload = Payload::Incoming(incoming);
+        let step = store.put(&call, &receiving.put, &mut payload);
+        if let (Payload::Incoming(incoming), Step::Read(_) | Step::Busy) = (payload, &step) {
+            receiving.incoming = Some(incoming);
+        }
+        match step {
+            Step::Read(plan) => self.wait_for_read(ctx, plan),
+            Step::Busy => self.wait_for_room(ctx),
+            Step::Done(result) => {
+                self.room_since = None;
+                let reply = receiving.reply.reply();
+                let value_len = receiving.value_len;
+                let outcome = dispatch::Stored { result, is_cas: receiving.is_cas, value_len };
+                dispatch::answer_put(ctx, self.out.tail(), &reply, &receiving.key, outcome);
+                Served::Done
+            }
+            Step::NoMemory => {
+                self.room_since = None;
+                ctx.counters.store_no_memory.up();
+                let reply = receiving.reply.reply();
+                reply.outcome(self.out.tail(), &receiving.key, Outcome::OutOfMemory, &ItemInfo::default());
+                Served::Done
+            }
+        }
+    }
+}

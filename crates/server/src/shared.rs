@@ -1,0 +1,100 @@
+//! What all workers share: the store, the clock, the configuration, the counts of connections and their memory.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use larder_store::Store;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::counters::{Counters, Totals};
+
+/// Shared by every thread for the daemon's life.
+pub struct Shared {
+    /// Keys to values.
+    pub store: Store,
+    /// Seconds.
+    pub clock: Clock,
+    /// As started.
+    pub config: Config,
+    /// One set a worker.
+    pub counters: Vec<Counters>,
+    /// When the daemon started.
+    pub started: Instant,
+    /// How much to log; `verbosity` changes it.
+    pub verbosity: AtomicU8,
+    /// Open connections.
+    pub connections: AtomicU32,
+    /// Bytes of all connections' buffers.
+    pub conn_bytes: AtomicU64,
+    /// SSD reads under way in all workers: while there are any, writes take turns.
+    pub reads_in_flight: AtomicUsize,
+    /// Set once to make every worker drain and stop.
+    pub stopping: AtomicBool,
+    /// The TCP port in use, when there is one.
+    pub tcp_port: AtomicU32,
+    /// How the SSD is reached: `uring`, `threads` or `none`.
+    pub io: &'static str,
+    /// Wakes the workers to see that the daemon stops.
+    wakers: Mutex<Vec<OwnedFd>>,
+    /// Counters at the last `stats reset`.
+    baseline: Mutex<Totals>,
+}
+
+impl Shared {
+    /// Everything at its beginning.
+    pub fn new(store: Store, config: Config, io: &'static str) -> Self {
+        Shared {
+            store,
+            clock: Clock::new(),
+            counters: (0..config.threads).map(|_| Counters::default()).collect(),
+            started: Instant::now(),
+            verbosity: AtomicU8::new(config.verbosity),
+            connections: AtomicU32::new(0),
+            conn_bytes: AtomicU64::new(0),
+            reads_in_flight: AtomicUsize::new(0),
+            stopping: AtomicBool::new(false),
+            tcp_port: AtomicU32::new(0),
+            io,
+            wakers: Mutex::new(Vec::new()),
+            baseline: Mutex::new(Totals::default()),
+            config,
+        }
+    }
+
+    /// An event descriptor that will be raised when the daemon is to stop.
+    pub fn add_waker(&self, waker: OwnedFd) {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
+    }
+
+    /// Tells every worker to drain its connections and stop.
+    pub fn stop(&self) {
+        self.stopping.store(true, Relaxed);
+        for waker in self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let _ = rustix::io::write(waker, &1_u64.to_ne_bytes());
+        }
+    }
+
+    fn sum(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.counters.iter().for_each(|counters| counters.add_to(&mut totals));
+        totals
+    }
+
+    /// What all workers counted since the last reset.
+    pub fn totals(&self) -> Totals {
+        self.sum().since(&self.baseline.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Begins to count from zero.
+    pub fn reset_counters(&self) {
+        *self.baseline.lock().unwrap_or_else(PoisonError::into_inner) = self.sum();
+    }
+
+    /// Whether a daemon at this verbosity logs what needs `level`.
+    pub fn logs(&self, level: u8) -> bool {
+        self.verbosity.load(Relaxed) >= level
+    }
+}

@@ -1,0 +1,58 @@
+//! Opens the SSD tier's files and devices.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use larder_store::device::{Device, FileDevice, FileOptions};
+use larder_store::{SEGMENT_BYTES, Span};
+
+use crate::config::{Config, Personality, SsdShare};
+
+/// The SSD tier, opened and locked for this process.
+pub struct Ssd {
+    /// The devices, numbered as in `spans`.
+    pub devices: Vec<Arc<dyn Device>>,
+    /// What of them the store may use.
+    pub spans: Vec<Span>,
+    /// A line about each, for the operator.
+    pub described: Vec<String>,
+    /// What does not work as well as it could.
+    pub warnings: Vec<String>,
+}
+
+/// Opens all paths of the configuration.
+///
+/// # Errors
+/// A text for the operator that says what to do.
+pub fn open(config: &Config) -> Result<Ssd, String> {
+    let mut ssd = Ssd { devices: vec![], spans: vec![], described: vec![], warnings: vec![] };
+    for (number, path) in config.ssd.iter().enumerate() {
+        let options = FileOptions {
+            size_bytes: path.size_bytes,
+            share: (config.ssd_share != SsdShare::WHOLE).then_some((config.ssd_share.part, config.ssd_share.parts)),
+            format: config.ssd_format,
+            create_parents: is_default(config, &path.path),
+            segment_bytes: SEGMENT_BYTES,
+            path: path.path.clone(),
+        };
+        let mut device = FileDevice::open(&options).map_err(|error| format!("--ssd: {error}"))?;
+        // The index lives in memory, so whatever an earlier process wrote here is forgotten, and must never be taken for ours.
+        device.renew().map_err(|error| format!("--ssd {}: {error}", path.path.display()))?;
+        let shown = path.path.display();
+        if !device.is_direct() {
+            ssd.warnings.push(format!(
+                "{shown} does not allow direct I/O (a file in memory?): the kernel's page cache will hold a second copy"
+            ));
+        }
+        let length = device.len();
+        ssd.described.push(format!("{shown} ({} MiB)", length >> 20));
+        ssd.spans.push(Span { device: number, offset: 0, bytes: length });
+        ssd.devices.push(Arc::new(device));
+    }
+    Ok(ssd)
+}
+
+/// Whether the path is the one that no option named: only there are directories made.
+fn is_default(config: &Config, path: &Path) -> bool {
+    config.personality == Personality::Larder && path.ends_with("larder/larder.ssd")
+}

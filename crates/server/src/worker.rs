@@ -1,0 +1,323 @@
+//! One event loop: its sockets by epoll, its SSD reads and writes by one I/O queue whose completions wake the same loop.
+//!
+//! ```text
+//!   epoll_wait --> accept (first worker) --> hand connections out
+//!              --> readable socket --> Session::advance --> replies, reads wanted
+//!              --> I/O queue       --> Session::read_done --> replies
+//!   then: submit reads, start a write if one may start, send replies, one flush of the queue
+//! ```
+
+mod connection;
+mod flights;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use larder_store::Seconds;
+use larder_store::device::IoQueue;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+
+use crate::counters::Counters;
+use crate::listen::Listener;
+use crate::session::Wait;
+use crate::shared::Shared;
+
+use connection::Connections;
+use flights::Flights;
+
+/// Connections on their way from the accepting worker to another.
+pub struct Inbox {
+    sockets: Mutex<Vec<OwnedFd>>,
+    waker: OwnedFd,
+}
+
+impl Inbox {
+    /// An empty inbox.
+    pub fn new() -> io::Result<Inbox> {
+        Ok(Inbox { sockets: Mutex::new(Vec::new()), waker: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)? })
+    }
+
+    /// A descriptor that wakes the inbox's worker when written to.
+    pub fn waker(&self) -> io::Result<OwnedFd> {
+        self.waker.try_clone()
+    }
+
+    fn put(&self, socket: OwnedFd) {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
+        let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+    }
+
+    fn take(&self) -> Vec<OwnedFd> {
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&self.waker, &mut count);
+        std::mem::take(&mut *self.sockets.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+const WAKE: u64 = u64::MAX;
+const IO: u64 = u64::MAX - 1;
+/// Tokens from here up to `IO` are listeners; below are connections.
+const LISTENERS: u64 = u64::MAX - 1024;
+
+/// How long the loop sleeps with nothing to do, and with somebody waiting for room.
+const TICK: Duration = Duration::from_millis(100);
+const ROOM_TICK: Duration = Duration::from_millis(1);
+/// How long a stopping worker waits for its connections to finish.
+const DRAIN: Duration = Duration::from_secs(3);
+
+/// One worker.
+pub struct Worker {
+    number: usize,
+    shared: Arc<Shared>,
+    inboxes: Arc<Vec<Inbox>>,
+    listeners: Arc<Vec<Listener>>,
+    epoll: OwnedFd,
+    connections: Connections,
+    flights: Flights,
+    accepting: bool,
+    next_inbox: usize,
+    now: Seconds,
+    instant: Instant,
+    last_upkeep: Instant,
+}
+
+impl Worker {
+    /// Worker `number`; the first one also accepts. `queue` must have been opened on this thread.
+    pub fn new(
+        number: usize,
+        shared: Arc<Shared>,
+        inboxes: Arc<Vec<Inbox>>,
+        listeners: Arc<Vec<Listener>>,
+        queue: Option<Box<dyn IoQueue>>,
+    ) -> io::Result<Worker> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let add = |fd, token, flags| epoll::add(&epoll, fd, EventData::new_u64(token), flags);
+        add(inboxes[number].waker.as_fd(), WAKE, EventFlags::IN)?;
+        if let Some(queue) = &queue {
+            add(queue.wake_fd(), IO, EventFlags::IN | EventFlags::ET)?;
+        }
+        let instant = Instant::now();
+        let now = shared.clock.now();
+        let mut worker = Worker {
+            number,
+            flights: Flights::new(queue, &shared.config),
+            connections: Connections::new(),
+            shared,
+            inboxes,
+            listeners,
+            epoll,
+            accepting: false,
+            next_inbox: number,
+            now,
+            instant,
+            last_upkeep: instant,
+        };
+        worker.accept_on(number == 0)?;
+        Ok(worker)
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.shared.counters[self.number]
+    }
+
+    /// Watches the listeners, or stops watching them.
+    fn accept_on(&mut self, on: bool) -> io::Result<()> {
+        if self.accepting == on {
+            return Ok(());
+        }
+        for (i, listener) in self.listeners.iter().enumerate() {
+            match on {
+                true => {
+                    epoll::add(&self.epoll, &listener.socket, EventData::new_u64(LISTENERS + i as u64), EventFlags::IN)?
+                }
+                false => epoll::delete(&self.epoll, &listener.socket)?,
+            }
+        }
+        self.accepting = on;
+        Ok(())
+    }
+
+    /// Runs until the daemon stops.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events = Vec::with_capacity(256);
+        let mut stop_at = None;
+        loop {
+            let timeout = self.timeout();
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.instant = Instant::now();
+            self.now = self.shared.clock.now();
+            for event in &events {
+                self.handle(event);
+            }
+            self.take_turns();
+            self.complete_io()?;
+            self.retry_waiting();
+            self.start_writes();
+            self.flights.flush()?;
+            self.keep_up();
+            if self.shared.stopping.load(Relaxed) {
+                let stop_at = *stop_at.get_or_insert(self.instant + DRAIN);
+                if self.drain(stop_at)? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn timeout(&self) -> Timespec {
+        let sleep = if self.connections.has_turns() || self.flights.has_deferred() {
+            Duration::ZERO
+        } else if self.connections.waits_for_room() {
+            ROOM_TICK
+        } else {
+            TICK
+        };
+        Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) }
+    }
+
+    fn handle(&mut self, event: &Event) {
+        let flags = event.flags;
+        match event.data.u64() {
+            WAKE => {
+                for socket in self.inboxes[self.number].take() {
+                    self.adopt(socket);
+                }
+            }
+            // Completions are taken in every turn of the loop.
+            IO => {}
+            token @ LISTENERS.. => self.accept((token - LISTENERS) as usize),
+            token => {
+                let readable = flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+                let writable = flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR);
+                self.drive(token, readable, writable);
+            }
+        }
+    }
+
+    /// Takes connections from a listener and hands them out in turn.
+    fn accept(&mut self, listener: usize) {
+        use rustix::net::{SocketFlags, accept_with};
+        for _ in 0..64 {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            let socket = match accept_with(&self.listeners[listener].socket, flags) {
+                Ok(socket) => socket,
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => continue,
+                Err(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
+                    if self.shared.logs(1) {
+                        eprintln!("larder: no descriptor is left for another connection; raise ulimit -n");
+                    }
+                    let _ = self.accept_on(false);
+                    return;
+                }
+                Err(_) => return,
+            };
+            let shared = &self.shared;
+            if shared.connections.load(Relaxed) >= shared.config.conn_limit {
+                if shared.config.conn_limit_fast {
+                    self.counters().rejected_connections.up();
+                    let line = format!("{}\r\n", larder_protocol::text::TOO_MANY_CONNECTIONS);
+                    let _ = rustix::net::send(&socket, line.as_bytes(), rustix::net::SendFlags::NOSIGNAL);
+                } else {
+                    let _ = self.accept_on(false);
+                }
+                continue;
+            }
+            shared.connections.fetch_add(1, Relaxed);
+            self.counters().total_connections.up();
+            if self.listeners[listener].port.is_some() {
+                let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
+                let _ = rustix::net::sockopt::set_socket_keepalive(&socket, true);
+            }
+            self.next_inbox = (self.next_inbox + 1) % self.inboxes.len();
+            if self.next_inbox == self.number {
+                self.adopt(socket);
+            } else {
+                self.inboxes[self.next_inbox].put(socket);
+            }
+        }
+    }
+
+    /// Makes a connection this worker's own.
+    fn adopt(&mut self, socket: OwnedFd) {
+        let token = self.connections.add(socket, self.shared.config.protocol, self.instant);
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let watched = self.connections.socket(token).map(|socket| {
+            epoll::add(&self.epoll, socket, EventData::new_u64(token), flags)
+        });
+        if !matches!(watched, Some(Ok(()))) {
+            self.end(token);
+        }
+    }
+
+    /// Closes a connection; its reads under way end unseen.
+    fn end(&mut self, token: u64) {
+        if let Some(bytes) = self.connections.remove(token) {
+            self.shared.conn_bytes.fetch_sub(bytes as u64, Relaxed);
+            self.shared.connections.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Gives every connection that yielded another turn.
+    fn take_turns(&mut self) {
+        for token in self.connections.take_turns() {
+            self.drive(token, false, false);
+        }
+    }
+
+    /// Tries again what waited for room or for reads.
+    fn retry_waiting(&mut self) {
+        for token in self.connections.take_waiting() {
+            self.with_session(token, |session, ctx| session.resume(ctx));
+            self.drive(token, false, false);
+        }
+    }
+
+    /// The upkeep of the store, idle connections, accepting again.
+    fn keep_up(&mut self) {
+        if self.instant.duration_since(self.last_upkeep) < TICK {
+            return;
+        }
+        self.last_upkeep = self.instant;
+        if self.number == 0 {
+            self.shared.store.upkeep(self.now);
+            if !self.accepting && self.shared.connections.load(Relaxed) < self.shared.config.conn_limit {
+                let _ = self.accept_on(!self.shared.stopping.load(Relaxed));
+            }
+        }
+        if let Some(limit) = self.shared.config.idle_timeout {
+            for token in self.connections.idle_since(self.instant, limit) {
+                self.counters().idle_kicks.up();
+                self.end(token);
+            }
+        }
+    }
+
+    /// Ends what is idle, waits for what is not, at last closes everything and writes what is buffered. True when done.
+    fn drain(&mut self, stop_at: Instant) -> io::Result<bool> {
+        let _ = self.accept_on(false);
+        let late = self.instant >= stop_at;
+        for token in self.connections.tokens() {
+            if late || self.connections.session(token).is_some_and(|session| session.is_idle()) {
+                self.end(token);
+            }
+        }
+        Ok(self.connections.is_empty() && (late || self.flights.is_empty()))
+    }
+
+    fn note_wait(&mut self, token: u64) {
+        let Some(session) = self.connections.session(token) else { return };
+        match (session.wait(), session.wants_turn()) {
+            (wait @ (Wait::Room | Wait::Reads), _) => self.connections.wait_again(token, wait == Wait::Room),
+            (_, true) => self.connections.take_turn(token),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! A worker's reads and writes on their way: who asked for what, how many may be under way, what to do when they land.
+
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+
+use larder_store::device::{Completion, IoBuf, IoOp, IoQueue};
+use larder_store::{Loaded, ReadPlan, WriteJob};
+
+use super::Worker;
+use crate::config::Config;
+use crate::session::Ticket;
+use crate::shared::Shared;
+
+enum Flight {
+    /// A session's read.
+    Read { token: u64, ticket: Ticket, plan: ReadPlan },
+    /// A read of the store's own, to keep hot items.
+    Rescue(ReadPlan),
+    Write(WriteJob),
+}
+
+/// The I/O queue and what is in it.
+pub(super) struct Flights {
+    queue: Option<Box<dyn IoQueue>>,
+    flights: Vec<Option<Flight>>,
+    free: Vec<u32>,
+    /// Reads that a session wants, between its call and their submission.
+    wanted: Vec<(Ticket, ReadPlan)>,
+    /// Reads that the queue had no place for.
+    deferred: Vec<(u64, Ticket, ReadPlan)>,
+    completions: Vec<Completion>,
+    reads: usize,
+    read_bytes: usize,
+    read_bytes_max: usize,
+    failures_logged: Option<std::time::Instant>,
+}
+
+/// Places in the queue that are kept for writes.
+const WRITE_PLACES: usize = 8;
+
+impl Flights {
+    pub(super) fn new(queue: Option<Box<dyn IoQueue>>, config: &Config) -> Flights {
+        let share = config.conn_memory_bytes as usize / 2 / config.threads.max(1);
+        Flights {
+            queue,
+            flights: Vec::new(),
+            free: Vec::new(),
+            wanted: Vec::new(),
+            deferred: Vec::new(),
+            completions: Vec::new(),
+            reads: 0,
+            read_bytes: 0,
+            read_bytes_max: share.max(2 * larder_store::SSD_VALUE_BYTES_MAX),
+            failures_logged: None,
+        }
+    }
+
+    /// Reads that may still be asked for.
+    pub(super) fn room(&self) -> usize {
+        let depth = self.queue.as_ref().map_or(0, |queue| queue.depth().saturating_sub(WRITE_PLACES));
+        if self.read_bytes > self.read_bytes_max { 0 } else { depth.saturating_sub(self.reads + self.deferred.len()) }
+    }
+
+    pub(super) fn wanted(&mut self) -> &mut Vec<(Ticket, ReadPlan)> {
+        &mut self.wanted
+    }
+
+    pub(super) fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty() && self.queue.as_ref().is_some_and(|queue| queue.in_flight() == 0)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.as_ref().is_none_or(|queue| queue.in_flight() == 0)
+    }
+
+    /// Submits what a session's call left behind.
+    pub(super) fn submit_wanted(&mut self, token: u64, shared: &Shared) {
+        while let Some((ticket, plan)) = self.wanted.pop() {
+            self.submit_read(Flight::Read { token, ticket, plan }, shared);
+        }
+    }
+
+    fn put(&mut self, flight: Flight) -> u32 {
+        let place = self.free.pop().unwrap_or(self.flights.len() as u32);
+        if place as usize == self.flights.len() {
+            self.flights.push(None);
+        }
+        self.flights[place as usize] = Some(flight);
+        place
+    }
+
+    fn take(&mut self, place: u64) -> Option<Flight> {
+        let flight = self.flights.get_mut(place as usize)?.take()?;
+        self.free.push(place as u32);
+        Some(flight)
+    }
+
+    fn submit_read(&mut self, flight: Flight, shared: &Shared) {
+        let (Flight::Read { plan, .. } | Flight::Rescue(plan)) = &flight else { return };
+        let (device, offset, bytes) = (plan.device(), plan.offset(), plan.bytes());
+        let Some(queue) = &mut self.queue else { return };
+        let op = IoOp::Read { device, offset, buf: queue.alloc(bytes) };
+        let place = self.put(flight);
+        let Some(queue) = &mut self.queue else { return };
+        if queue.submit(u64::from(place), op).is_err() {
+            if let Some(Flight::Read { token, ticket, plan }) = self.take(u64::from(place)) {
+                self.deferred.push((token, ticket, plan));
+            }
+            return;
+        }
+        self.reads += 1;
+        self.read_bytes += bytes;
+        shared.reads_in_flight.fetch_add(1, Relaxed);
+    }
+
+    /// Submits what had no place before.
+    fn submit_deferred(&mut self, shared: &Shared) {
+        for (token, ticket, plan) in std::mem::take(&mut self.deferred) {
+            self.submit_read(Flight::Read { token, ticket, plan }, shared);
+        }
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.queue.as_mut().map_or(Ok(()), |queue| queue.flush())
+    }
+
+    fn reap(&mut self) -> Vec<Completion> {
+        let mut completions = std::mem::take(&mut self.completions);
+        if let Some(queue) = self.queue.as_mut().filter(|queue| queue.in_flight() > 0) {
+            queue.reap(&mut completions);
+        }
+        completions
+    }
+
+    /// Whether a failure may be logged now: one a second.
+    fn may_log(&mut self, now: std::time::Instant) -> bool {
+        let quiet = self.failures_logged.is_none_or(|last| now.duration_since(last).as_secs() >= 1);
+        if quiet {
+            self.failures_logged = Some(now);
+        }
+        quiet
+    }
+}
+
+impl Worker {
+    /// Takes finished reads and writes and goes on with whatever waited for them.
+    pub(super) fn complete_io(&mut self) -> io::Result<()> {
+        let mut completions = self.flights.reap();
+        for completion in completions.drain(..) {
+            let Some(flight) = self.flights.take(completion.token) else { continue };
+            if let Err(error) = &completion.result {
+                self.report(&completion.op, error);
+            }
+            match (flight, completion.op) {
+                (Flight::Write(job), op) => {
+                    drop(op);
+                    let ok = completion.result.is_ok();
+                    if !ok {
+                        self.counters().ssd_write_errors.up();
+                    }
+                    self.shared.store.complete_write(job, ok, self.now);
+                }
+                (flight, IoOp::Read { buf, .. }) => self.complete_read(flight, buf, completion.result),
+                (_, IoOp::Write { .. }) => unreachable!("a read was submitted as a read"),
+            }
+        }
+        self.flights.completions = completions;
+        self.flights.submit_deferred(&self.shared);
+        Ok(())
+    }
+
+    fn complete_read(&mut self, flight: Flight, buffer: IoBuf, result: io::Result<usize>) {
+        self.flights.reads -= 1;
+        self.flights.read_bytes -= buffer.len();
+        self.shared.reads_in_flight.fetch_sub(1, Relaxed);
+        let counters = self.counters();
+        counters.ssd_device_reads.up();
+        let bytes = match result {
+            Ok(bytes) => {
+                counters.ssd_bytes_read.add(bytes as u64);
+                Some(bytes)
+            }
+            Err(_) => {
+                counters.ssd_read_errors.up();
+                self.shared.store.count_read_error();
+                None
+            }
+        };
+        match flight {
+            Flight::Read { token, ticket, plan } => {
+                self.with_session(token, |session, ctx| session.read_done(ctx, ticket, plan, buffer, bytes));
+                self.drive(token, false, false);
+            }
+            Flight::Rescue(plan) => {
+                let loaded = Loaded { plan: &plan, bytes: bytes.map(|bytes| &buffer[..bytes]) };
+                self.shared.store.readmit(loaded, self.now);
+            }
+            Flight::Write(_) => {}
+        }
+    }
+
+    /// One line a second at most about a device that fails.
+    fn report(&mut self, op: &IoOp, error: &io::Error) {
+        if self.flights.may_log(self.instant) {
+            let off = if self.shared.store.ssd_is_off() { "; the SSD tier is off, RAM goes on" } else { "" };
+            eprintln!("larder: {op:?} failed: {error}{off}");
+        }
+    }
+
+    /// Starts the writes and the upkeep reads that may start now.
+    pub(super) fn start_writes(&mut self) {
+        if self.flights.queue.is_none() {
+            return;
+        }
+        loop {
+            let reads_wait = self.shared.reads_in_flight.load(Relaxed) > 0;
+            let Some(job) = self.shared.store.next_write(reads_wait) else { break };
+            let (device, offset, len) = (job.device, job.offset, job.data().len());
+            let op = IoOp::Write { device, offset, source: Box::new(job.share()), len };
+            let place = self.flights.put(Flight::Write(job));
+            let Some(queue) = &mut self.flights.queue else { break };
+            if let Err(op) = queue.submit(u64::from(place), op) {
+                drop(op);
+                if let Some(Flight::Write(job)) = self.flights.take(u64::from(place)) {
+                    self.shared.store.put_back(job);
+                }
+                break;
+            }
+        }
+        if self.flights.room() > 0 {
+            while let Some(plan) = self.shared.store.next_rescue() {
+                self.flights.submit_read(Flight::Rescue(plan), &self.shared);
+            }
+        }
+    }
+}
