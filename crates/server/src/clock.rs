@@ -25,7 +25,11 @@ impl Clock {
     /// A clock that knows the time of day as of now.
     pub fn new() -> Self {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-        Clock { unix_base: unix - Self::boot_seconds(), shift: AtomicI64::new(0), paused_at: AtomicI64::new(RUNNING) }
+        Clock {
+            unix_base: unix - Self::boot_seconds(),
+            shift: AtomicI64::new(0),
+            paused_at: AtomicI64::new(RUNNING),
+        }
     }
 
     /// Never below 2, so that second 1 is always past.
@@ -51,7 +55,9 @@ impl Clock {
             0 => Expiry::Never,
             ..0 => Expiry::At(Seconds(1)),
             1..=RELATIVE_MAX => Expiry::At(Seconds(now.0.saturating_add(exptime.0 as u32))),
-            absolute => Expiry::At(Seconds((i64::from(absolute) - self.unix_base).clamp(1, i64::from(u32::MAX)) as u32)),
+            absolute => Expiry::At(Seconds(
+                (i64::from(absolute) - self.unix_base).clamp(1, i64::from(u32::MAX)) as u32,
+            )),
         }
     }
 

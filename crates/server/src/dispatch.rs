@@ -10,7 +10,7 @@ use larder_store::{Call, KeyHash};
 
 use crate::session::{Ctx, Served, Session};
 
-pub(crate) use writes::{Stored, answer_put, is_too_large, put_of};
+pub(crate) use writes::{Stored, answer_put, forget, is_too_large, put_of};
 
 /// What can be asked of a request before it is executed.
 pub(crate) trait Prefetch {
@@ -54,9 +54,10 @@ impl Session {
             Request::Touch(touch) => self.touch(ctx, touch, hash),
             Request::Debug(debug) => self.debug(ctx, debug, hash),
             Request::Flush(flush) => self.flush_all(ctx, flush),
-            Request::Noop(reply) | Request::Version(reply) | Request::Verbosity(_, reply) | Request::Quit(reply) => {
-                self.small_talk(ctx, request, reply)
-            }
+            Request::Noop(reply)
+            | Request::Version(reply)
+            | Request::Verbosity(_, reply)
+            | Request::Quit(reply) => self.small_talk(ctx, request, reply),
             Request::Stats(arguments, reply) => self.stats(ctx, arguments, reply),
             Request::Admin(admin) => self.admin(ctx, admin),
         }

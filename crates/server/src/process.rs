@@ -39,7 +39,10 @@ pub fn become_user(user: &str) -> io::Result<()> {
             Err(_) => {
                 let record = libc::getpwnam(name.as_ptr());
                 if record.is_null() {
-                    return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no user \"{user}\"")));
+                    return Err(io::Error::new(
+                        io::ErrorKind::NotFound,
+                        format!("there is no user \"{user}\""),
+                    ));
                 }
                 ((*record).pw_uid, (*record).pw_gid)
             }

@@ -29,7 +29,8 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
     for (number, path) in config.ssd.iter().enumerate() {
         let options = FileOptions {
             size_bytes: path.size_bytes,
-            share: (config.ssd_share != SsdShare::WHOLE).then_some((config.ssd_share.part, config.ssd_share.parts)),
+            share: (config.ssd_share != SsdShare::WHOLE)
+                .then_some((config.ssd_share.part, config.ssd_share.parts)),
             format: config.ssd_format,
             create_parents: is_default(config, &path.path),
             segment_bytes: SEGMENT_BYTES,

@@ -38,7 +38,10 @@ pub struct Inbox {
 impl Inbox {
     /// An empty inbox.
     pub fn new() -> io::Result<Inbox> {
-        Ok(Inbox { sockets: Mutex::new(Vec::new()), waker: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)? })
+        Ok(Inbox {
+            sockets: Mutex::new(Vec::new()),
+            waker: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
+        })
     }
 
     /// A descriptor that wakes the inbox's worker when written to.
@@ -131,9 +134,12 @@ impl Worker {
         }
         for (i, listener) in self.listeners.iter().enumerate() {
             match on {
-                true => {
-                    epoll::add(&self.epoll, &listener.socket, EventData::new_u64(LISTENERS + i as u64), EventFlags::IN)?
-                }
+                true => epoll::add(
+                    &self.epoll,
+                    &listener.socket,
+                    EventData::new_u64(LISTENERS + i as u64),
+                    EventFlags::IN,
+                )?,
                 false => epoll::delete(&self.epoll, &listener.socket)?,
             }
         }
@@ -195,9 +201,8 @@ impl Worker {
             IO => {}
             token @ LISTENERS.. => self.accept((token - LISTENERS) as usize),
             token => {
-                let readable = flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
-                let writable = flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR);
-                self.drive(token, readable, writable);
+                self.connections.note_event(token, flags);
+                self.drive(token);
             }
         }
     }
@@ -206,6 +211,12 @@ impl Worker {
     fn accept(&mut self, listener: usize) {
         use rustix::net::{SocketFlags, accept_with};
         for _ in 0..64 {
+            let is_full = self.shared.connections.load(Relaxed) >= self.shared.config.conn_limit;
+            if is_full && !self.shared.config.conn_limit_fast {
+                // They wait in the kernel's queue until somebody leaves.
+                let _ = self.accept_on(false);
+                return;
+            }
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             let socket = match accept_with(&self.listeners[listener].socket, flags) {
                 Ok(socket) => socket,
@@ -220,14 +231,10 @@ impl Worker {
                 Err(_) => return,
             };
             let shared = &self.shared;
-            if shared.connections.load(Relaxed) >= shared.config.conn_limit {
-                if shared.config.conn_limit_fast {
-                    self.counters().rejected_connections.up();
-                    let line = format!("{}\r\n", larder_protocol::text::TOO_MANY_CONNECTIONS);
-                    let _ = rustix::net::send(&socket, line.as_bytes(), rustix::net::SendFlags::NOSIGNAL);
-                } else {
-                    let _ = self.accept_on(false);
-                }
+            if is_full {
+                self.counters().rejected_connections.up();
+                let line = format!("{}\r\n", larder_protocol::text::TOO_MANY_CONNECTIONS);
+                let _ = rustix::net::send(&socket, line.as_bytes(), rustix::net::SendFlags::NOSIGNAL);
                 continue;
             }
             shared.connections.fetch_add(1, Relaxed);
@@ -249,9 +256,10 @@ impl Worker {
     fn adopt(&mut self, socket: OwnedFd) {
         let token = self.connections.add(socket, self.shared.config.protocol, self.instant);
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        let watched = self.connections.socket(token).map(|socket| {
-            epoll::add(&self.epoll, socket, EventData::new_u64(token), flags)
-        });
+        let watched = self
+            .connections
+            .socket(token)
+            .map(|socket| epoll::add(&self.epoll, socket, EventData::new_u64(token), flags));
         if !matches!(watched, Some(Ok(()))) {
             self.end(token);
         }
@@ -268,7 +276,7 @@ impl Worker {
     /// Gives every connection that yielded another turn.
     fn take_turns(&mut self) {
         for token in self.connections.take_turns() {
-            self.drive(token, false, false);
+            self.drive(token);
         }
     }
 
@@ -276,7 +284,7 @@ impl Worker {
     fn retry_waiting(&mut self) {
         for token in self.connections.take_waiting() {
             self.with_session(token, |session, ctx| session.resume(ctx));
-            self.drive(token, false, false);
+            self.drive(token);
         }
     }
 
@@ -312,11 +320,12 @@ impl Worker {
         Ok(self.connections.is_empty() && (late || self.flights.is_empty()))
     }
 
+    /// Sees to it that a connection which could go on does so, whatever woke it.
     fn note_wait(&mut self, token: u64) {
         let Some(session) = self.connections.session(token) else { return };
-        match (session.wait(), session.wants_turn()) {
-            (wait @ (Wait::Room | Wait::Reads), _) => self.connections.wait_again(token, wait == Wait::Room),
-            (_, true) => self.connections.take_turn(token),
+        match session.wait() {
+            wait @ (Wait::Room | Wait::Reads) => self.connections.wait_again(token, wait == Wait::Room),
+            _ if self.connections.can_go_on(token) => self.connections.take_turn(token),
             _ => {}
         }
     }

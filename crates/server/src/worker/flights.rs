@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 use larder_store::device::{Completion, IoBuf, IoOp, IoQueue};
-use larder_store::{Loaded, ReadPlan, WriteJob};
+use larder_store::{Loaded, ReadPlan, Seconds, WriteJob};
 
 use super::Worker;
 use crate::config::Config;
@@ -13,7 +13,11 @@ use crate::shared::Shared;
 
 enum Flight {
     /// A session's read.
-    Read { token: u64, ticket: Ticket, plan: ReadPlan },
+    Read {
+        token: u64,
+        ticket: Ticket,
+        plan: ReadPlan,
+    },
     /// A read of the store's own, to keep hot items.
     Rescue(ReadPlan),
     Write(WriteJob),
@@ -58,7 +62,11 @@ impl Flights {
     /// Reads that may still be asked for.
     pub(super) fn room(&self) -> usize {
         let depth = self.queue.as_ref().map_or(0, |queue| queue.depth().saturating_sub(WRITE_PLACES));
-        if self.read_bytes > self.read_bytes_max { 0 } else { depth.saturating_sub(self.reads + self.deferred.len()) }
+        if self.read_bytes > self.read_bytes_max {
+            0
+        } else {
+            depth.saturating_sub(self.reads + self.deferred.len())
+        }
     }
 
     pub(super) fn wanted(&mut self) -> &mut Vec<(Ticket, ReadPlan)> {
@@ -74,9 +82,9 @@ impl Flights {
     }
 
     /// Submits what a session's call left behind.
-    pub(super) fn submit_wanted(&mut self, token: u64, shared: &Shared) {
+    pub(super) fn submit_wanted(&mut self, token: u64, shared: &Shared, now: Seconds) {
         while let Some((ticket, plan)) = self.wanted.pop() {
-            self.submit_read(Flight::Read { token, ticket, plan }, shared);
+            self.submit_read(Flight::Read { token, ticket, plan }, shared, now);
         }
     }
 
@@ -95,7 +103,7 @@ impl Flights {
         Some(flight)
     }
 
-    fn submit_read(&mut self, flight: Flight, shared: &Shared) {
+    fn submit_read(&mut self, flight: Flight, shared: &Shared, now: Seconds) {
         let (Flight::Read { plan, .. } | Flight::Rescue(plan)) = &flight else { return };
         let (device, offset, bytes) = (plan.device(), plan.offset(), plan.bytes());
         let Some(queue) = &mut self.queue else { return };
@@ -103,8 +111,11 @@ impl Flights {
         let place = self.put(flight);
         let Some(queue) = &mut self.queue else { return };
         if queue.submit(u64::from(place), op).is_err() {
-            if let Some(Flight::Read { token, ticket, plan }) = self.take(u64::from(place)) {
-                self.deferred.push((token, ticket, plan));
+            match self.take(u64::from(place)) {
+                Some(Flight::Read { token, ticket, plan }) => self.deferred.push((token, ticket, plan)),
+                // Nobody waits for it, but the store counts on an outcome.
+                Some(Flight::Rescue(plan)) => shared.store.readmit(Loaded { plan: &plan, bytes: None }, now),
+                _ => {}
             }
             return;
         }
@@ -114,9 +125,9 @@ impl Flights {
     }
 
     /// Submits what had no place before.
-    fn submit_deferred(&mut self, shared: &Shared) {
+    fn submit_deferred(&mut self, shared: &Shared, now: Seconds) {
         for (token, ticket, plan) in std::mem::take(&mut self.deferred) {
-            self.submit_read(Flight::Read { token, ticket, plan }, shared);
+            self.submit_read(Flight::Read { token, ticket, plan }, shared, now);
         }
     }
 
@@ -165,7 +176,7 @@ impl Worker {
             }
         }
         self.flights.completions = completions;
-        self.flights.submit_deferred(&self.shared);
+        self.flights.submit_deferred(&self.shared, self.now);
         Ok(())
     }
 
@@ -189,7 +200,7 @@ impl Worker {
         match flight {
             Flight::Read { token, ticket, plan } => {
                 self.with_session(token, |session, ctx| session.read_done(ctx, ticket, plan, buffer, bytes));
-                self.drive(token, false, false);
+                self.drive(token);
             }
             Flight::Rescue(plan) => {
                 let loaded = Loaded { plan: &plan, bytes: bytes.map(|bytes| &buffer[..bytes]) };
@@ -229,7 +240,7 @@ impl Worker {
         }
         if self.flights.room() > 0 {
             while let Some(plan) = self.shared.store.next_rescue() {
-                self.flights.submit_read(Flight::Rescue(plan), &self.shared);
+                self.flights.submit_read(Flight::Rescue(plan), &self.shared, self.now);
             }
         }
     }

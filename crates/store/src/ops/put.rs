@@ -30,6 +30,8 @@ pub enum Payload<'a> {
     Bytes(&'a [u8]),
     /// Already in the store's, all of it arrived.
     Incoming(Incoming),
+    /// Taken, and with what it was appended or prepended to this many bytes: what [`Store::put`] leaves behind.
+    Joined(usize),
 }
 
 /// What to store and how.
@@ -152,7 +154,10 @@ impl Store {
                             header.item_flags &= KEY_BINARY;
                             header.accessed = call.now.0;
                             return match write(shard, tiers, call, seen.old(), &header, &parts, reservation) {
-                                Attempt::Done(()) => Attempt::Done(PutResult::Stored(header.cas)),
+                                Attempt::Done(()) => {
+                                    *payload = Payload::Joined(value_len);
+                                    Attempt::Done(PutResult::Stored(header.cas))
+                                }
                                 other => other.retry(),
                             };
                         }
@@ -189,6 +194,7 @@ fn store_new(
             Attempt::Done(()) => Attempt::Done(PutResult::Stored(header.cas)),
             other => other.retry(),
         },
+        Payload::Joined(_) => unreachable!("what was joined has been stored"),
         Payload::Incoming(_) => {
             let Payload::Incoming(incoming) = std::mem::replace(payload, Payload::Bytes(&[])) else {
                 unreachable!("just matched")
@@ -204,10 +210,13 @@ fn store_new(
 }
 
 impl Payload<'_> {
-    fn len(&self) -> usize {
+    /// Bytes of the value.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
         match self {
             Payload::Bytes(bytes) => bytes.len(),
             Payload::Incoming(incoming) => incoming.value_len,
+            Payload::Joined(bytes) => *bytes,
         }
     }
 
@@ -220,6 +229,7 @@ impl Payload<'_> {
                 copy.drain(..HEADER_BYTES + incoming.key_len);
                 copy
             }
+            Payload::Joined(_) => &[],
         }
     }
 }
