@@ -73,14 +73,21 @@ impl Server {
 
     /// Performs every write there is.
     pub fn write_all(&self) {
-        while let Some(job) = self.shared.store.next_write(false) {
+        while self.write_one(true) {}
+    }
+
+    /// Performs one write, or lets it fail; false when there is none.
+    pub fn write_one(&self, ok: bool) -> bool {
+        let Some(job) = self.shared.store.next_write(false) else { return false };
+        if ok {
             let device = self.device.as_ref().expect("only an SSD is written to");
             let mut bytes = IoBuf::zeroed(job.data().len());
             bytes.copy_from_slice(job.data());
             let written = device.write_at(&bytes, job.offset).expect("the device takes it");
             assert_eq!(written, bytes.len());
-            self.shared.store.complete_write(job, true, self.now());
         }
+        self.shared.store.complete_write(job, ok, self.now());
+        true
     }
 
     /// Moves every item from RAM to the SSD, if there is one.
@@ -249,6 +256,7 @@ impl Client {
     /// When it never is: a session stuck.
     pub fn settle(&mut self, server: &Server) {
         self.takes = true;
+        self.read_room = self.read_room.max(1);
         for _ in 0..100_000 {
             self.drive(server);
             if !self.owed.is_empty() {
