@@ -57,7 +57,7 @@ impl Server {
         });
         let shared = Shared::new(store.expect("the sizes fit"), config, "none");
         shared.clock.pause();
-        let device = (bytes > 0).then(|| MemoryDevice::new(bytes));
+        let device = (bytes > 0).then(|| MemoryDevice::with_alignment(bytes, 4096));
         Server { shared, device, began: Instant::now(), waited: Cell::default(), reads: Cell::default() }
     }
 
@@ -81,10 +81,8 @@ impl Server {
         let Some(job) = self.shared.store.next_write(false) else { return false };
         if ok {
             let device = self.device.as_ref().expect("only an SSD is written to");
-            let mut bytes = IoBuf::zeroed(job.data().len());
-            bytes.copy_from_slice(job.data());
-            let written = device.write_at(&bytes, job.offset).expect("the device takes it");
-            assert_eq!(written, bytes.len());
+            let written = device.write_at(job.data(), job.offset).expect("the device takes it");
+            assert_eq!(written, job.data().len());
         }
         self.shared.store.complete_write(job, ok, self.now());
         true
