@@ -1,4 +1,5 @@
-//! The daemon's clock: seconds for expiry, and what clients' exptimes mean on it. Precise instants are `std::time::Instant`.
+//! The daemon's clock: seconds for expiry, and what clients' exptimes mean on it. Precise instants are
+//! `std::time::Instant`.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,14 +8,16 @@ use larder_protocol::Exptime;
 use larder_store::{Expiry, Seconds};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Exptimes up to this many seconds (30 days) are relative, larger ones are absolute Unix time (memcached's rule).
+/// Exptimes up to this many seconds (30 days) are relative, larger ones are absolute Unix time (memcached's
+/// rule).
 const RELATIVE_MAX: i32 = 60 * 60 * 24 * 30;
 
 /// Seconds since the machine started, which do not run backwards when somebody sets the time.
 pub struct Clock {
     /// Unix time at second 0 of this clock.
     unix_base: i64,
-    /// Added for tests by the hidden command `debugtime`; `PAUSED` set means the time stands still at that value.
+    /// Added for tests by the hidden command `debugtime`; `PAUSED` set means the time stands still at that
+    /// value.
     shift: AtomicI64,
     paused_at: AtomicI64,
 }
@@ -25,7 +28,11 @@ impl Clock {
     /// A clock that knows the time of day as of now.
     pub fn new() -> Self {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-        Clock { unix_base: unix - Self::boot_seconds(), shift: AtomicI64::new(0), paused_at: AtomicI64::new(RUNNING) }
+        Clock {
+            unix_base: unix - Self::boot_seconds(),
+            shift: AtomicI64::new(0),
+            paused_at: AtomicI64::new(RUNNING),
+        }
     }
 
     /// Never below 2, so that second 1 is always past.
@@ -51,7 +58,9 @@ impl Clock {
             0 => Expiry::Never,
             ..0 => Expiry::At(Seconds(1)),
             1..=RELATIVE_MAX => Expiry::At(Seconds(now.0.saturating_add(exptime.0 as u32))),
-            absolute => Expiry::At(Seconds((i64::from(absolute) - self.unix_base).clamp(1, i64::from(u32::MAX)) as u32)),
+            absolute => Expiry::At(Seconds(
+                (i64::from(absolute) - self.unix_base).clamp(1, i64::from(u32::MAX)) as u32,
+            )),
         }
     }
 

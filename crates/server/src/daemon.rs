@@ -27,7 +27,8 @@ const QUEUE_DEPTH: u32 = 256;
 pub fn run(config: Config) -> Result<ExitCode, String> {
     let listeners = listen::open(&config)?;
     if let Some(path) = &config.port_file {
-        listen::announce(path, &listeners).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        listen::announce(path, &listeners)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
     let ssd = ssd::open(&config)?;
     if config.daemon {
@@ -43,14 +44,16 @@ pub fn run(config: Config) -> Result<ExitCode, String> {
     let store = open_store(&config, &ssd)?;
     if let Some(path) = &config.pidfile {
         let text = format!("{}\n", std::process::id());
-        fs::write(path, text).map_err(|error| format!("cannot write the pid to {}: {error}", path.display()))?;
+        fs::write(path, text)
+            .map_err(|error| format!("cannot write the pid to {}: {error}", path.display()))?;
     }
     let shared = Arc::new(Shared::new(store, config, io));
     if let Some(port) = listeners.iter().find_map(|listener| listener.port) {
         shared.tcp_port.store(u32::from(port), Relaxed);
     }
     greet(&shared, &listeners, &ssd);
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(|error| format!("signals: {error}"))?;
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(|error| format!("signals: {error}"))?;
     let stopper = shared.clone();
     let watch_signals = signals.handle();
     let watcher = thread::Builder::new().name("larder-signals".into()).spawn(move || {
@@ -99,9 +102,12 @@ fn work(
             let options = QueueOptions { depth: QUEUE_DEPTH, wake: Wake::Edge, ..QueueOptions::default() };
             let queue = match devices.is_empty() {
                 true => None,
-                false => Some(open_queue(kind, &devices, options).map_err(|error| format!("--io: {error}"))?.queue),
+                false => {
+                    Some(open_queue(kind, &devices, options).map_err(|error| format!("--io: {error}"))?.queue)
+                }
             };
-            let worker = Worker::new(number, shared.clone(), inboxes, listeners, queue).map_err(|e| e.to_string())?;
+            let worker =
+                Worker::new(number, shared.clone(), inboxes, listeners, queue).map_err(|e| e.to_string())?;
             let result = worker.run().map_err(|error| format!("worker {number} failed: {error}"));
             drop(stop_all);
             result
@@ -199,7 +205,9 @@ fn greet(shared: &Shared, listeners: &[listen::Listener], ssd: &ssd::Ssd) {
     );
     match listeners.first() {
         Some(listen::Listener { port: Some(port), .. }) => {
-            text += &format!("  try     printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\nquit\\r\\n' | nc localhost {port}\n");
+            text += &format!(
+                "  try     printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\nquit\\r\\n' | nc localhost {port}\n"
+            );
         }
         Some(listener) => {
             text += &format!("  try     printf 'version\\r\\nquit\\r\\n' | nc -U {}\n", listener.name);

@@ -1,4 +1,5 @@
-//! From a request to calls of the store and back to an answer: the one place where the wire and the store meet.
+//! From a request to calls of the store and back to an answer: the one place where the wire and the store
+//! meet.
 
 mod admin;
 mod reads;
@@ -54,9 +55,10 @@ impl Session {
             Request::Touch(touch) => self.touch(ctx, touch, hash),
             Request::Debug(debug) => self.debug(ctx, debug, hash),
             Request::Flush(flush) => self.flush_all(ctx, flush),
-            Request::Noop(reply) | Request::Version(reply) | Request::Verbosity(_, reply) | Request::Quit(reply) => {
-                self.small_talk(ctx, request, reply)
-            }
+            Request::Noop(reply)
+            | Request::Version(reply)
+            | Request::Verbosity(_, reply)
+            | Request::Quit(reply) => self.small_talk(ctx, request, reply),
             Request::Stats(arguments, reply) => self.stats(ctx, arguments, reply),
             Request::Admin(admin) => self.admin(ctx, admin),
         }

@@ -31,18 +31,23 @@ pub fn open(config: &Config) -> Result<Vec<Listener>, String> {
         return Ok(vec![open_unix(unix, config.backlog)?]);
     }
     let port = match config.tcp_port {
-        TcpPort::Off => return Err("there is nothing to listen on: give a port with -p or a Unix socket with -s".into()),
+        TcpPort::Off => {
+            return Err("there is nothing to listen on: give a port with -p or a Unix socket with -s".into());
+        }
         TcpPort::Ephemeral => 0,
         TcpPort::Fixed(port) => port,
     };
     let mut listeners: Vec<Listener> = Vec::new();
     for entry in &config.listen {
         let host = entry.host.as_deref().unwrap_or("*");
-        let addresses = entry.resolve(port).map_err(|error| format!("-l {host}: {error}; give an address of this host"))?;
+        let addresses = entry
+            .resolve(port)
+            .map_err(|error| format!("-l {host}: {error}; give an address of this host"))?;
         for address in addresses {
             let any_v6 = entry.host.is_none() && address.is_ipv6();
             // The kernel picks one port; both families use it.
-            let picked = listeners.iter().find_map(|open| open.port).filter(|_| any_v6 && address.port() == 0);
+            let picked =
+                listeners.iter().find_map(|open| open.port).filter(|_| any_v6 && address.port() == 0);
             let address = SocketAddr::new(address.ip(), picked.unwrap_or(address.port()));
             match open_tcp(address, config.backlog) {
                 Ok(listener) => listeners.push(listener),
@@ -70,7 +75,9 @@ fn open_tcp(address: SocketAddr, backlog: u32) -> io::Result<Listener> {
 
 fn tcp_problem(address: SocketAddr, error: &io::Error) -> String {
     let advice = match error.kind() {
-        io::ErrorKind::AddrInUse => "; another process listens there: stop it, or choose another port with -p",
+        io::ErrorKind::AddrInUse => {
+            "; another process listens there: stop it, or choose another port with -p"
+        }
         io::ErrorKind::PermissionDenied => "; ports below 1024 need root: choose another with -p",
         io::ErrorKind::AddrNotAvailable => "; this host does not have that address: choose another with -l",
         _ => "",
@@ -84,16 +91,18 @@ fn open_unix(unix: &UnixSocket, backlog: u32) -> Result<Listener, String> {
     let open = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
-            socket.bind(&SockAddr::unix(&unix.path)?)?;
+        socket.bind(&SockAddr::unix(&unix.path)?)?;
         fs::set_permissions(&unix.path, fs::Permissions::from_mode(unix.mode))?;
         socket.listen(backlog.min(i32::MAX as u32) as i32)?;
         Ok(socket)
     };
     match open() {
-        Ok(socket) => Ok(Listener { socket: socket.into(), name: unix.path.display().to_string(), port: None }),
-        Err(error) => {
-            Err(format!("cannot listen on {shown}: {error}; choose another path with -s, in a directory you can write"))
+        Ok(socket) => {
+            Ok(Listener { socket: socket.into(), name: unix.path.display().to_string(), port: None })
         }
+        Err(error) => Err(format!(
+            "cannot listen on {shown}: {error}; choose another path with -s, in a directory you can write"
+        )),
     }
 }
 

@@ -8,8 +8,9 @@
 //!     |   read_done(Barrier) / room_made       +--> Waits: the request at the front of the input is executed again
 //!     +----------------------------------------+
 //! ```
-//! A plain get that needs the SSD does not hold up what follows it: its place in the output is kept, and it is answered
-//! when its read is done. Everything else that needs the SSD, or room, waits at the front of the input.
+//! A plain get that needs the SSD does not hold up what follows it: its place in the output is kept, and it
+//! is answered when its read is done. Everything else that needs the SSD, or room, waits at the front of the
+//! input.
 
 mod output;
 mod receive;
@@ -61,7 +62,8 @@ pub enum Wait {
     None,
     /// For the read of the request at the front.
     Read,
-    /// For room in RAM or on the SSD: call [`Session::room_made`] when a write has completed, and after a while anyway.
+    /// For room in RAM or on the SSD: call [`Session::resume`] when a write has completed, and after a while
+    /// anyway.
     Room,
     /// For reads of this or other sessions to finish.
     Reads,
@@ -323,7 +325,9 @@ impl Session {
     /// What to do when there is no room: wait for as long as configured, then drop what does not fit.
     pub(crate) fn patience(&self, ctx: &Ctx<'_>) -> Patience {
         match self.room_since {
-            Some(since) if ctx.instant.duration_since(since) >= ctx.shared.config.ssd_write_wait => Patience::Drop,
+            Some(since) if ctx.instant.duration_since(since) >= ctx.shared.config.ssd_write_wait => {
+                Patience::Drop
+            }
             _ => Patience::Wait,
         }
     }
@@ -370,7 +374,14 @@ impl Session {
     }
 
     /// A read is done: `bytes` of `buffer` were read, or it failed.
-    pub fn read_done(&mut self, ctx: &mut Ctx<'_>, ticket: Ticket, plan: ReadPlan, buffer: IoBuf, bytes: Option<usize>) {
+    pub fn read_done(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        ticket: Ticket,
+        plan: ReadPlan,
+        buffer: IoBuf,
+        bytes: Option<usize>,
+    ) {
         match ticket {
             Ticket::Barrier => {
                 let buffer = bytes.is_some().then_some(buffer);

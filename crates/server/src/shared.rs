@@ -1,4 +1,5 @@
-//! What all workers share: the store, the clock, the configuration, the counts of connections and their memory.
+//! What all workers share: the store, the clock, the configuration, the counts of connections and their
+//! memory.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};

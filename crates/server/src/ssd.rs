@@ -29,14 +29,16 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
     for (number, path) in config.ssd.iter().enumerate() {
         let options = FileOptions {
             size_bytes: path.size_bytes,
-            share: (config.ssd_share != SsdShare::WHOLE).then_some((config.ssd_share.part, config.ssd_share.parts)),
+            share: (config.ssd_share != SsdShare::WHOLE)
+                .then_some((config.ssd_share.part, config.ssd_share.parts)),
             format: config.ssd_format,
             create_parents: is_default(config, &path.path),
             segment_bytes: SEGMENT_BYTES,
             path: path.path.clone(),
         };
         let mut device = FileDevice::open(&options).map_err(|error| format!("--ssd: {error}"))?;
-        // The index lives in memory, so whatever an earlier process wrote here is forgotten, and must never be taken for ours.
+        // The index lives in memory, so whatever an earlier process wrote here is forgotten, and must never
+        // be taken for ours.
         device.renew().map_err(|error| format!("--ssd {}: {error}", path.path.display()))?;
         let shown = path.path.display();
         if !device.is_direct() {

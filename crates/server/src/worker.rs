@@ -1,4 +1,5 @@
-//! One event loop: its sockets by epoll, its SSD reads and writes by one I/O queue whose completions wake the same loop.
+//! One event loop: its sockets by epoll, its SSD reads and writes by one I/O queue whose completions wake the
+//! same loop.
 //!
 //! ```text
 //!   epoll_wait --> accept (first worker) --> hand connections out
@@ -38,7 +39,10 @@ pub struct Inbox {
 impl Inbox {
     /// An empty inbox.
     pub fn new() -> io::Result<Inbox> {
-        Ok(Inbox { sockets: Mutex::new(Vec::new()), waker: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)? })
+        Ok(Inbox {
+            sockets: Mutex::new(Vec::new()),
+            waker: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
+        })
     }
 
     /// A descriptor that wakes the inbox's worker when written to.
@@ -131,9 +135,12 @@ impl Worker {
         }
         for (i, listener) in self.listeners.iter().enumerate() {
             match on {
-                true => {
-                    epoll::add(&self.epoll, &listener.socket, EventData::new_u64(LISTENERS + i as u64), EventFlags::IN)?
-                }
+                true => epoll::add(
+                    &self.epoll,
+                    &listener.socket,
+                    EventData::new_u64(LISTENERS + i as u64),
+                    EventFlags::IN,
+                )?,
                 false => epoll::delete(&self.epoll, &listener.socket)?,
             }
         }
@@ -195,7 +202,8 @@ impl Worker {
             IO => {}
             token @ LISTENERS.. => self.accept((token - LISTENERS) as usize),
             token => {
-                let readable = flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+                let readable =
+                    flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
                 let writable = flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR);
                 self.drive(token, readable, writable);
             }
@@ -249,9 +257,10 @@ impl Worker {
     fn adopt(&mut self, socket: OwnedFd) {
         let token = self.connections.add(socket, self.shared.config.protocol, self.instant);
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        let watched = self.connections.socket(token).map(|socket| {
-            epoll::add(&self.epoll, socket, EventData::new_u64(token), flags)
-        });
+        let watched = self
+            .connections
+            .socket(token)
+            .map(|socket| epoll::add(&self.epoll, socket, EventData::new_u64(token), flags));
         if !matches!(watched, Some(Ok(()))) {
             self.end(token);
         }
@@ -300,7 +309,8 @@ impl Worker {
         }
     }
 
-    /// Ends what is idle, waits for what is not, at last closes everything and writes what is buffered. True when done.
+    /// Ends what is idle, waits for what is not, at last closes everything and writes what is buffered. True
+    /// when done.
     fn drain(&mut self, stop_at: Instant) -> io::Result<bool> {
         let _ = self.accept_on(false);
         let late = self.instant >= stop_at;

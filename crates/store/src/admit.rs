@@ -54,8 +54,8 @@ pub(crate) struct Candidate {
 /// Items that expire sooner than this are not worth a write.
 const SECONDS_LEFT_MIN: u32 = 2;
 
-/// Whether the candidate is worth a write. While the SSD has room, everything is that won't expire at once; when a write costs
-/// a live item its place, or writes are rationed, only what was read or came back.
+/// Whether the candidate is worth a write. While the SSD has room, everything is that won't expire at once;
+/// when a write costs a live item its place, or writes are rationed, only what was read or came back.
 pub(crate) fn is_worth_a_write(candidate: &Candidate, rationed: bool) -> bool {
     if candidate.seconds_left.is_some_and(|left| left < SECONDS_LEFT_MIN) {
         return false;

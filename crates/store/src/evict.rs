@@ -1,5 +1,6 @@
-//! Who leaves RAM when a segment is needed, after S3-FIFO (Yang et al., SOSP 2023): a small queue on probation, a main queue,
-//! two bits of hotness. What leaves goes to the SSD, back to its unchanged copy there, or nowhere.
+//! Who leaves RAM when a segment is needed, after S3-FIFO (Yang et al., SOSP 2023): a small queue on
+//! probation, a main queue, two bits of hotness. What leaves goes to the SSD, back to its unchanged copy
+//! there, or nowhere.
 
 use crate::admit::{Candidate, is_worth_a_write};
 use crate::clock::{Expiry, Seconds};
@@ -81,11 +82,11 @@ impl Shard {
             let Some(record) = Record::parse(bytes) else { break };
             let (header, hash) = (record.header, tiers.hasher.hash(record.key));
             let here = Entry::ram(hash.tag(), 0, State::Ram, tiers.pool.offset(id, at));
-            if let Some((slot, entry)) = self.index.find_place(hash, here) {
-                if !self.retire(tiers, now, patience, queue, hash, slot, entry) {
-                    self.cursor = Some(Cursor { id, at });
-                    return Evicted::Blocked;
-                }
+            if let Some((slot, entry)) = self.index.find_place(hash, here)
+                && !self.retire(tiers, now, patience, queue, hash, slot, entry)
+            {
+                self.cursor = Some(Cursor { id, at });
+                return Evicted::Blocked;
             }
             at += header.ram_bytes();
         }
@@ -125,7 +126,8 @@ impl Shard {
         }
     }
 
-    /// Sends one record of a segment that is being emptied where it belongs; false when the SSD must catch up first.
+    /// Sends one record of a segment that is being emptied where it belongs; false when the SSD must catch up
+    /// first.
     #[expect(clippy::too_many_arguments, reason = "one record's whole situation")]
     fn retire(
         &mut self,

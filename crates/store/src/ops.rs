@@ -1,9 +1,10 @@
 //! What each command means, over both tiers alike. One lookup serves them all.
 //!
-//! Every operation is called with the key, its hash, the time, the outcome of the read it asked for last time (if it did),
-//! and answers a [`Step`]. An operation that changes an item on the SSD reads it, then checks under the shard's lock that the
-//! entry is still the one it read, and else starts over; the changed item lives in RAM. Plain reads are answered from what
-//! was read even if the item has changed since: they take effect when they were planned.
+//! Every operation is called with the key, its hash, the time, the outcome of the read it asked for last time
+//! (if it did), and answers a [`Step`]. An operation that changes an item on the SSD reads it, then checks
+//! under the shard's lock that the entry is still the one it read, and else starts over; the changed item
+//! lives in RAM. Plain reads are answered from what was read even if the item has changed since: they take
+//! effect when they were planned.
 
 mod arith;
 mod fetch;
@@ -145,11 +146,11 @@ fn write(
         );
         return Attempt::Done(());
     }
-    if let Some((slot, entry)) = old.filter(|(_, entry)| entry.state() == State::Ram) {
-        if shard.overwrite(tiers, entry, header, call.key, value) {
-            shard.index.set(slot, entry);
-            return Attempt::Done(());
-        }
+    if let Some((slot, entry)) = old.filter(|(_, entry)| entry.state() == State::Ram)
+        && shard.overwrite(tiers, entry, header, call.key, value)
+    {
+        shard.index.set(slot, entry);
+        return Attempt::Done(());
     }
     if tiers.pool.free_count() <= tiers.spare_segments
         && shard.room_left(RamQueue::Small) < header.ram_bytes()

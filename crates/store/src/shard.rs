@@ -1,8 +1,9 @@
-//! One slice of the hash space: its index, its RAM segments, its counters. Plain sequential code behind the store's lock.
+//! One slice of the hash space: its index, its RAM segments, its counters. Plain sequential code behind the
+//! store's lock.
 //!
-//! This file keeps the invariants: every index entry in state Ram or RamLarge points at a record of this shard, every
-//! change of an entry keeps the SSD table's and the shard's counts true. Which item lives where, and what a command
-//! means, is decided in `evict` and `ops`.
+//! This file keeps the invariants: every index entry in state Ram or RamLarge points at a record of this
+//! shard, every change of an entry keeps the SSD table's and the shard's counts true. Which item lives where,
+//! and what a command means, is decided in `evict` and `ops`.
 
 use crate::arena::Region;
 use crate::clock::Seconds;
@@ -16,7 +17,8 @@ use crate::tiers::Tiers;
 /// The part of a shard that lives in the arena beside its index.
 #[repr(C)]
 pub(crate) struct ShardHead {
-    /// Odd while a change is under way: whoever finds it odd without holding the lock's owner alive resets the shard.
+    /// Odd while a change is under way: whoever finds it odd without holding the lock's owner alive resets
+    /// the shard.
     pub generation: u64,
     /// The last cas unique given out.
     pub cas: u64,
@@ -111,7 +113,8 @@ impl Judge for SsdJudge<'_> {
     }
 
     fn age(&self, entry: Entry) -> u64 {
-        // What lies in RAM was wanted more recently than anything on the SSD; among its like, the colder goes first.
+        // What lies in RAM was wanted more recently than anything on the SSD; among its like, the colder goes
+        // first.
         match entry.state() {
             State::Ssd => 8 + self.tiers.log.table.age(entry.ssd_place()),
             _ => u64::from(4 - entry.hot()),
@@ -244,14 +247,15 @@ impl Shard {
         tiers.pool.push_back(&mut self.owner, &mut self.queues[queue as usize], id);
     }
 
-    /// Room for `bytes` in the queue's open segment, opening another when it is full; `None` when the pool is empty.
+    /// Room for `bytes` in the queue's open segment, opening another when it is full; `None` when the pool is
+    /// empty.
     pub(crate) fn room(&mut self, tiers: &Tiers, queue: RamQueue, bytes: usize) -> Option<Open> {
         let segment_bytes = tiers.pool.segment_bytes();
         debug_assert!(bytes <= segment_bytes);
-        if let Some(open) = self.open[queue as usize] {
-            if open.used + bytes <= segment_bytes {
-                return Some(open);
-            }
+        if let Some(open) = self.open[queue as usize]
+            && open.used + bytes <= segment_bytes
+        {
+            return Some(open);
         }
         let id = tiers.pool.take(&mut self.owner)?;
         self.seal_open(tiers, queue);
@@ -274,7 +278,8 @@ impl Shard {
         }
     }
 
-    /// Writes a record into a queue's open segment; answers its place in the tier, or `None` when the pool is empty.
+    /// Writes a record into a queue's open segment; answers its place in the tier, or `None` when the pool is
+    /// empty.
     pub(crate) fn append(
         &mut self,
         tiers: &Tiers,
@@ -331,8 +336,8 @@ impl Shard {
         true
     }
 
-    /// Changes the header of the record under a Ram or RamLarge entry in place. The lengths must stay. False when the record
-    /// is a large one on its way to the SSD, which must not change now.
+    /// Changes the header of the record under a Ram or RamLarge entry in place. The lengths must stay. False
+    /// when the record is a large one on its way to the SSD, which must not change now.
     pub(crate) fn rewrite_header(
         &mut self,
         tiers: &Tiers,
@@ -356,7 +361,8 @@ impl Shard {
         true
     }
 
-    /// Cuts a promoted record off from its copy on the SSD, because it has changed. The record keeps its size.
+    /// Cuts a promoted record off from its copy on the SSD, because it has changed. The record keeps its
+    /// size.
     pub(crate) fn make_dirty(&mut self, tiers: &Tiers, entry: Entry) {
         let RamRecord::Small(record) = self.ram_record(tiers, entry) else {
             return;

@@ -1,5 +1,5 @@
-//! The SSD tier: a ring of segments filled through write buffers, read page by page. It never touches a device itself: it
-//! says what to read and write.
+//! The SSD tier: a ring of segments filled through write buffers, read page by page. It never touches a
+//! device itself: it says what to read and write.
 
 pub(crate) mod log;
 pub(crate) mod page;

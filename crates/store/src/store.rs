@@ -1,4 +1,5 @@
-//! The store: shards behind locks over the two tiers, and the work that is nobody's request: making room, writes, upkeep.
+//! The store: shards behind locks over the two tiers, and the work that is nobody's request: making room,
+//! writes, upkeep.
 
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -58,7 +59,8 @@ pub enum Step<T> {
     Done(T),
     /// It needs this read; then call again with what was read.
     Read(ReadPlan),
-    /// There is no room until a write completes: perform writes and call again, at last with [`Patience::Drop`].
+    /// There is no room until a write completes: perform writes and call again, at last with
+    /// [`Patience::Drop`].
     Busy,
     /// There is no room and none can be made.
     NoMemory,
@@ -178,8 +180,8 @@ impl Store {
         hash.shard(self.layout.shards)
     }
 
-    /// Makes every item that is there now invisible, or, with `at`, every item that is there then. One flush can wait at a
-    /// time: a later call replaces it. O(1): nothing is visited.
+    /// Makes every item that is there now invisible, or, with `at`, every item that is there then. One flush
+    /// can wait at a time: a later call replaces it. O(1): nothing is visited.
     pub fn flush(&self, at: Option<Seconds>, now: Seconds) {
         self.tick(now);
         match at.filter(|at| *at > now) {
@@ -243,8 +245,8 @@ impl Store {
         Ok(())
     }
 
-    /// The next write to perform, if one may start now: with `reads_wait` only one is under way at a time, so that reads
-    /// keep their pace.
+    /// The next write to perform, if one may start now: with `reads_wait` only one is under way at a time, so
+    /// that reads keep their pace.
     pub fn next_write(&self, reads_wait: bool) -> Option<WriteJob> {
         self.tiers.log.next_write(reads_wait)
     }
@@ -271,8 +273,8 @@ impl Store {
         self.tiers.log.seal_all();
     }
 
-    /// Reports a read that failed on the device; repeated failures turn the SSD tier off. Successful reads are counted by the
-    /// operations they were made for.
+    /// Reports a read that failed on the device; repeated failures turn the SSD tier off. Successful reads
+    /// are counted by the operations they were made for.
     pub fn count_read_error(&self) {
         self.tiers.log.count_outcome(false);
     }
@@ -311,7 +313,8 @@ impl Store {
             if !there || present.hot() == 0 || !self.tiers.ssd_is_live(present, now) {
                 continue;
             }
-            // Of several versions in the page, and of rivals for the entry, only the one that the entry means may move.
+            // Of several versions in the page, and of rivals for the entry, only the one that the entry means
+            // may move.
             let meant = shard.find_among(&self.tiers, records.clone(), hash, record.key);
             if meant.is_none_or(|meant| !std::ptr::eq(meant.key, record.key)) {
                 continue;
@@ -339,8 +342,8 @@ impl Store {
         self.sweep();
     }
 
-    /// Clears index entries whose segment was filled anew, at a pace that visits the whole index once in four turns of the SSD,
-    /// before the four bits that tell turns apart can repeat.
+    /// Clears index entries whose segment was filled anew, at a pace that visits the whole index once in four
+    /// turns of the SSD, before the four bits that tell turns apart can repeat.
     fn sweep(&self) {
         let Ok(mut sweep) = self.swept.try_lock() else {
             return;

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use larder_protocol::{Admin, Automove, Clock, Crawler, ItemInfo, Lru, Outcome, Reply, Request, ShutdownMode, Slabs, text};
+use larder_protocol::{
+    Admin, Automove, Clock, Crawler, ItemInfo, Lru, Outcome, Reply, Request, ShutdownMode, Slabs, text,
+};
 
 use crate::session::{Ctx, Served, Session};
 
@@ -10,7 +12,12 @@ const MIB: u64 = 1 << 20;
 
 impl Session {
     /// Noop, version, verbosity, quit.
-    pub(super) fn small_talk(&mut self, ctx: &mut Ctx<'_>, request: &Request<'_>, reply: &Reply<'_>) -> Served {
+    pub(super) fn small_talk(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        request: &Request<'_>,
+        reply: &Reply<'_>,
+    ) -> Served {
         if let Request::Verbosity(level, _) = request {
             ctx.shared.verbosity.store((*level).min(3) as u8, Relaxed);
         }

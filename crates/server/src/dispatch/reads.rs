@@ -25,7 +25,14 @@ fn info(ctx: &Ctx<'_>, found: &Found<'_>) -> ItemInfo {
     }
 }
 
-fn answer_hit(ctx: &Ctx<'_>, out: &mut Output, reply: &Reply<'_>, key: &[u8], found: &Found<'_>, with_value: bool) {
+fn answer_hit(
+    ctx: &Ctx<'_>,
+    out: &mut Output,
+    reply: &Reply<'_>,
+    key: &[u8],
+    found: &Found<'_>,
+    with_value: bool,
+) {
     reply.hit_head(out.tail(), key, &info(ctx, found), with_value);
     if with_value {
         match &found.value {
@@ -135,7 +142,9 @@ impl Session {
                 None => get.reply.miss(out.tail(), key.bytes()),
             }
             // What was vivified was not there.
-            found.filter(|found| !(found.won && fetch.vivify.is_some() && !found.stale && !found.fetched)).map(|f| f.tier)
+            found
+                .filter(|found| !(found.won && fetch.vivify.is_some() && !found.stale && !found.fetched))
+                .map(|f| f.tier)
         });
         match step {
             Step::Done(tier) => {
@@ -143,7 +152,8 @@ impl Session {
                 Served::Done
             }
             Step::Read(plan) => {
-                let is_barrier = fetch.touch.is_some() || fetch.vivify.is_some() || fetch.recache_seconds.is_some();
+                let is_barrier =
+                    fetch.touch.is_some() || fetch.vivify.is_some() || fetch.recache_seconds.is_some();
                 if is_barrier {
                     return self.wait_for_read(ctx, plan);
                 }
@@ -210,8 +220,12 @@ impl Session {
 
     pub(super) fn touch(&mut self, ctx: &mut Ctx<'_>, touch: &Touch<'_>, hash: KeyHash) -> Served {
         let key = touch.key.bytes();
-        let fetch = Fetch { touch: Some(ctx.shared.clock.expiry(touch.exptime, ctx.now)), ..Fetch::default() };
-        let step = ctx.shared.store.fetch(&self.call(ctx, key, hash), &fetch, |found| found.map(|found| info(ctx, found)));
+        let fetch =
+            Fetch { touch: Some(ctx.shared.clock.expiry(touch.exptime, ctx.now)), ..Fetch::default() };
+        let step = ctx
+            .shared
+            .store
+            .fetch(&self.call(ctx, key, hash), &fetch, |found| found.map(|found| info(ctx, found)));
         self.loaded = None;
         let outcome = match step {
             Step::Done(found) => {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use larder_protocol::{Outcome, ItemInfo, Reply, VERSION, text};
+use larder_protocol::{ItemInfo, Outcome, Reply, VERSION, text};
 use rustix::process::{Resource, getrlimit};
 
 use crate::process;
@@ -32,10 +32,12 @@ impl Session {
                 _ => reply.line(out, text::STATS_DETAIL_USAGE),
             },
             Some(b"cachedump") => match (words.next(), words.next()) {
-                (Some(class), Some(_)) => match std::str::from_utf8(class).ok().and_then(|class| class.parse().ok()) {
-                    Some(0..64_u32) => show(out, reply, vec![]),
-                    _ => reply.line(out, text::STATS_CACHEDUMP_CLASS),
-                },
+                (Some(class), Some(_)) => {
+                    match std::str::from_utf8(class).ok().and_then(|class| class.parse().ok()) {
+                        Some(0..64_u32) => show(out, reply, vec![]),
+                        _ => reply.line(out, text::STATS_CACHEDUMP_CLASS),
+                    }
+                }
                 _ => reply.line(out, text::STATS_CACHEDUMP_USAGE),
             },
             Some(_) => reply.stats_unknown(out),
@@ -175,7 +177,9 @@ fn general(shared: &Shared) -> Lines {
         number(name, 0);
     }
     if config.lru_maintainer {
-        for name in ["moves_to_cold", "moves_to_warm", "moves_within_lru", "direct_reclaims", "lru_bumps_dropped"] {
+        for name in
+            ["moves_to_cold", "moves_to_warm", "moves_within_lru", "direct_reclaims", "lru_bumps_dropped"]
+        {
             number(name, 0);
         }
     }
@@ -186,10 +190,8 @@ fn general(shared: &Shared) -> Lines {
 fn larder_lines(shared: &Shared) -> Lines {
     let totals = shared.totals();
     let store = shared.store.stats();
-    let mut lines: Lines = vec![
-        ("version".into(), env!("CARGO_PKG_VERSION").to_string()),
-        ("io".into(), shared.io.to_string()),
-    ];
+    let mut lines: Lines =
+        vec![("version".into(), env!("CARGO_PKG_VERSION").to_string()), ("io".into(), shared.io.to_string())];
     let numbers = [
         ("memory_limit_bytes", shared.config.memory_limit_bytes),
         ("arena_bytes", store.memory_limit_bytes),
@@ -232,11 +234,14 @@ fn larder_lines(shared: &Shared) -> Lines {
 }
 
 fn settings(shared: &Shared) -> Lines {
-    let mut lines: Lines = shared.config.settings().into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let mut lines: Lines =
+        shared.config.settings().into_iter().map(|(name, value)| (name.into(), value)).collect();
     for (name, value) in &mut lines {
         match name.as_ref() {
             "verbosity" => *value = shared.verbosity.load(Relaxed).to_string(),
-            "tcpport" if shared.tcp_port.load(Relaxed) != 0 => *value = shared.tcp_port.load(Relaxed).to_string(),
+            "tcpport" if shared.tcp_port.load(Relaxed) != 0 => {
+                *value = shared.tcp_port.load(Relaxed).to_string()
+            }
             _ => {}
         }
     }
@@ -247,7 +252,9 @@ fn settings(shared: &Shared) -> Lines {
 fn items(shared: &Shared) -> Lines {
     let store = shared.store.stats();
     let mut lines = Lines::new();
-    for (class, number) in [(1, store.ram_items), (2, store.ssd_items)].into_iter().filter(|(_, items)| *items > 0) {
+    for (class, number) in
+        [(1, store.ram_items), (2, store.ssd_items)].into_iter().filter(|(_, items)| *items > 0)
+    {
         let ram = class == 1;
         let of = |value: u64| if ram { value } else { 0 };
         for (name, value) in [

@@ -2,7 +2,8 @@
 
 use larder_protocol::{Arith, Delete, Flush, ItemInfo, Outcome, Reply, Store as StoreRequest, StoreMode};
 use larder_store::{
-    ArithResult, Call, Expiry, KeyHash, Patience, Payload, Put, PutMode, PutResult, Remove, RemoveResult, Step,
+    ArithResult, Call, Expiry, KeyHash, Patience, Payload, Put, PutMode, PutResult, Remove, RemoveResult,
+    Step,
 };
 
 use super::is_meta;
@@ -15,7 +16,8 @@ pub(crate) struct Stored {
     pub value_len: u32,
 }
 
-/// What memcached adds to key and value before it compares with `-I`: its item header, a cas unique, a NUL, CR LF.
+/// What memcached adds to key and value before it compares with `-I`: its item header, a cas unique, a NUL,
+/// CR LF.
 const MEMCACHED_OVERHEAD_BYTES: usize = 48 + 8 + 1 + 2;
 
 /// Whether an item is larger than `-I` allows.
@@ -41,7 +43,8 @@ pub(crate) fn put_of(ctx: &Ctx<'_>, request: &StoreRequest<'_>) -> Put {
         invalidate: request.invalidate,
         vivify: request.vivify.map(expiry),
         key_is_binary: request.key.is_base64(),
-        item_bytes_max: (ctx.shared.config.item_size_max_bytes as usize).saturating_sub(MEMCACHED_OVERHEAD_BYTES - 32),
+        item_bytes_max: (ctx.shared.config.item_size_max_bytes as usize)
+            .saturating_sub(MEMCACHED_OVERHEAD_BYTES - 32),
     }
 }
 
@@ -104,7 +107,8 @@ impl Session {
         self.loaded = None;
         match step {
             Step::Done(result) => {
-                let stored = Stored { result, is_cas: request.compare.is_some(), value_len: request.value_len };
+                let stored =
+                    Stored { result, is_cas: request.compare.is_some(), value_len: request.value_len };
                 answer_put(ctx, self.out.tail(), &request.reply, key, stored);
                 Served::Done
             }

@@ -1,9 +1,9 @@
-//! A worker's connections: sockets with their sessions, who wants a turn, who waits. Driving a connection means reading what is
-//! there, executing it, sending what can be sent.
+//! A worker's connections: sockets with their sessions, who wants a turn, who waits. Driving a connection
+//! means reading what is there, executing it, sending what can be sent.
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, AsFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -124,10 +124,10 @@ impl Connections {
 
     /// The connection wants to go on without anything having happened.
     pub(super) fn take_turn(&mut self, token: u64) {
-        if let Some(connection) = self.get(token) {
-            if !std::mem::replace(&mut connection.has_turn, true) {
-                self.turns.push_back(token);
-            }
+        if let Some(connection) = self.get(token)
+            && !std::mem::replace(&mut connection.has_turn, true)
+        {
+            self.turns.push_back(token);
         }
     }
 
@@ -143,11 +143,11 @@ impl Connections {
 
     /// The connection is to be tried again in the next turn of the loop.
     pub(super) fn wait_again(&mut self, token: u64, for_room: bool) {
-        if let Some(connection) = self.get(token) {
-            if !std::mem::replace(&mut connection.waits, true) {
-                self.waiting.push(token);
-                self.room_waits += usize::from(for_room);
-            }
+        if let Some(connection) = self.get(token)
+            && !std::mem::replace(&mut connection.waits, true)
+        {
+            self.waiting.push(token);
+            self.room_waits += usize::from(for_room);
         }
     }
 
@@ -165,10 +165,8 @@ impl Connections {
     pub(super) fn idle_since(&self, now: Instant, limit: Duration) -> Vec<u64> {
         let idle = |c: &Connection| c.session.is_idle() && now.duration_since(c.last_active) >= limit;
         let all = self.places.iter().enumerate();
-        all.filter_map(|(place, c)| {
-            c.as_ref().filter(|c| idle(c)).map(|c| token_of(place, c.generation))
-        })
-        .collect()
+        all.filter_map(|(place, c)| c.as_ref().filter(|c| idle(c)).map(|c| token_of(place, c.generation)))
+            .collect()
     }
 }
 
@@ -329,7 +327,9 @@ impl Worker {
         if now > self.shared.config.conn_memory_bytes && bytes > SMALL_BYTES {
             self.counters().memory_kicks.up();
             if self.shared.logs(1) {
-                eprintln!("larder: closed a connection that held {bytes} bytes of buffers; see --conn-memory");
+                eprintln!(
+                    "larder: closed a connection that held {bytes} bytes of buffers; see --conn-memory"
+                );
             }
             self.end(token);
         }

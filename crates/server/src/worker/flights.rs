@@ -1,4 +1,5 @@
-//! A worker's reads and writes on their way: who asked for what, how many may be under way, what to do when they land.
+//! A worker's reads and writes on their way: who asked for what, how many may be under way, what to do when
+//! they land.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,7 +14,11 @@ use crate::shared::Shared;
 
 enum Flight {
     /// A session's read.
-    Read { token: u64, ticket: Ticket, plan: ReadPlan },
+    Read {
+        token: u64,
+        ticket: Ticket,
+        plan: ReadPlan,
+    },
     /// A read of the store's own, to keep hot items.
     Rescue(ReadPlan),
     Write(WriteJob),
@@ -58,7 +63,11 @@ impl Flights {
     /// Reads that may still be asked for.
     pub(super) fn room(&self) -> usize {
         let depth = self.queue.as_ref().map_or(0, |queue| queue.depth().saturating_sub(WRITE_PLACES));
-        if self.read_bytes > self.read_bytes_max { 0 } else { depth.saturating_sub(self.reads + self.deferred.len()) }
+        if self.read_bytes > self.read_bytes_max {
+            0
+        } else {
+            depth.saturating_sub(self.reads + self.deferred.len())
+        }
     }
 
     pub(super) fn wanted(&mut self) -> &mut Vec<(Ticket, ReadPlan)> {

@@ -20,7 +20,8 @@ pub struct Fetch {
     pub vivify: Option<Expiry>,
     /// Let one caller win the right to recache when fewer than this many seconds are left.
     pub recache_seconds: Option<i32>,
-    /// Whether this reader can win the right to recache a stale or soon expiring item (`mg` can, `get` cannot).
+    /// Whether this reader can win the right to recache a stale or soon expiring item (`mg` can, `get`
+    /// cannot).
     pub may_win: bool,
     /// The cas unique of a vivified item.
     pub new_cas: Option<u64>,
@@ -97,8 +98,8 @@ impl<'a> Found<'a> {
 const PROMOTE_AT: u8 = 2;
 
 impl Store {
-    /// Reads an item. `reply` is called once, under the shard's lock, with the item or `None`, when the step is
-    /// [`Step::Done`] and carries its answer.
+    /// Reads an item. `reply` is called once, under the shard's lock, with the item or `None`, when the step
+    /// is [`Step::Done`] and carries its answer.
     pub fn fetch<R>(
         &self,
         call: &Call<'_>,
@@ -206,7 +207,8 @@ impl Shard {
         }
         let entry = if fetch.no_bump { seen.entry } else { seen.entry.warmed() };
 
-        // Answer first: the value is lent from where it lies now. What must not fail after that is tried before.
+        // Answer first: the value is lent from where it lies now. What must not fail after that is tried
+        // before.
         if changes && seen.on_ssd() {
             let value = seen.value_to_vec(self, tiers);
             match write(self, tiers, call, seen.old(), &after, &[&value], reservation) {

@@ -72,7 +72,8 @@ fn is_gone(header: &Header, now: Seconds, epoch: u32) -> bool {
 }
 
 impl Shard {
-    /// The key's record among a page's. (Rivals of other shards are not told from this one's: at worst a miss.)
+    /// The key's record among a page's. (Rivals of other shards are not told from this one's: at worst a
+    /// miss.)
     pub(crate) fn find_among<'l>(
         &self,
         tiers: &Tiers,
@@ -83,8 +84,8 @@ impl Shard {
         records.find(hash.tag(), key, |key| self.index.are_rivals(hash, tiers.hasher.hash(key)))
     }
 
-    /// The key's record in a page that was read, if the page is what the plan meant and the record is neither expired nor
-    /// flushed. `Err` when the page is not what it should be.
+    /// The key's record in a page that was read, if the page is what the plan meant and the record is neither
+    /// expired nor flushed. `Err` when the page is not what it should be.
     pub(super) fn find_loaded<'l>(
         &self,
         tiers: &Tiers,
@@ -141,8 +142,8 @@ impl Shard {
             match self.find_loaded(tiers, loaded, call, epoch) {
                 Ok(record) => record.map(|record| (record.header, Cow::Borrowed(record.value))),
                 Err(()) => {
-                    // A page that is not what it should be is an error of the device, unless its segment has been filled anew
-                    // while it was read.
+                    // A page that is not what it should be is an error of the device, unless its segment has
+                    // been filled anew while it was read.
                     if loaded.bytes.is_some()
                         && tiers.log.read_of(place).is_some_and(|read| read == loaded.plan.read)
                     {

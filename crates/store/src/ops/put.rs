@@ -113,7 +113,8 @@ impl Store {
         }
     }
 
-    /// Stores a value. An [`Incoming`] payload is taken out of `payload` when it was stored, and left there when not.
+    /// Stores a value. An [`Incoming`] payload is taken out of `payload` when it was stored, and left there
+    /// when not.
     pub fn put(&self, call: &Call<'_>, put: &Put, payload: &mut Payload<'_>) -> Step<PutResult> {
         let tiers = &self.tiers;
         self.attempt(call, |shard, reservation| {

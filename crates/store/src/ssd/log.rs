@@ -1,11 +1,13 @@
-//! The SSD's write side: streams append records to segments through write buffers, and hand out the buffers as write jobs.
+//! The SSD's write side: streams append records to segments through write buffers, and hand out the buffers
+//! as write jobs.
 //!
 //! ```text
 //!             append                  seal                 next_write            complete_write
 //!   free buffer ------> filling (stream) ------> queued ------------> flying ------------------> free buffer
 //! ```
-//! A segment goes free -> open (in one stream) -> sealed, and back to free when it is spent (all expired or flushed) or,
-//! when none is free, by being the oldest sealed one. A segment with pages that are not on the device yet is never reused.
+//! A segment goes free -> open (in one stream) -> sealed, and back to free when it is spent (all expired or
+//! flushed) or, when none is free, by being the oldest sealed one. A segment with pages that are not on the
+//! device yet is never reused.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
@@ -411,7 +413,8 @@ impl Log {
         Ok((open.segment, open.turn, page))
     }
 
-    /// Makes the stream's open page an empty one with `pages` to follow in both buffer and segment (itself counted).
+    /// Makes the stream's open page an empty one with `pages` to follow in both buffer and segment (itself
+    /// counted).
     fn ensure_pages(&self, state: &mut State, stream: Stream, pages: u32) -> Result<(), Refused> {
         self.close_page(state, stream);
         if let Some(open) = &mut state.streams[stream as usize] {
@@ -503,7 +506,8 @@ impl Log {
         Ok(segment)
     }
 
-    /// Begins to write a large record from where it lies in RAM; its index entry moves when all of it has landed.
+    /// Begins to write a large record from where it lies in RAM; its index entry moves when all of it has
+    /// landed.
     pub(crate) fn append_large(
         &self,
         stream: Stream,
@@ -658,8 +662,8 @@ impl Log {
         });
     }
 
-    /// The next hot page to read back from the segment that will be reused next, within the byte budget; `None` while there
-    /// is room without reuse.
+    /// The next hot page to read back from the segment that will be reused next, within the byte budget;
+    /// `None` while there is room without reuse.
     pub(crate) fn next_rescue(&self, reads_max: u32) -> Option<SsdPlace> {
         let mut state = self.lock();
         let state = &mut *state;

@@ -6,9 +6,9 @@
 //! | seal | bytes | count | magic | turn  | record         | record         | 0  |
 //! +------+-------+-------+-------+-------+----------------+----------------+-- -+
 //! ```
-//! `bytes` counts from the page's first byte to the end of its last record; `seal` is the CRC32C of bytes 4 to there, mixed
-//! with the page's identity (store, segment, turn, page). So a page that was lost, misdirected, torn or left over from an
-//! earlier filling does not verify. All integers little endian.
+//! `bytes` counts from the page's first byte to the end of its last record; `seal` is the CRC32C of bytes 4
+//! to there, mixed with the page's identity (store, segment, turn, page). So a page that was lost,
+//! misdirected, torn or left over from an earlier filling does not verify. All integers little endian.
 
 use super::PAGE_BYTES;
 use crate::record::Record;
@@ -104,9 +104,10 @@ pub(crate) struct Records<'a> {
 impl<'a> Records<'a> {
     /// The record that an index entry with `tag` means, if its key is `key`.
     ///
-    /// An entry names a page and a tag, and a page may hold several records that one entry could mean: earlier versions of the
-    /// key, and other keys with the same tag and the same buckets (`rivals` says which), each of which took the entry over when
-    /// it was written. So the last of all these is meant, and if that is another key's, an earlier record of this key is dead.
+    /// An entry names a page and a tag, and a page may hold several records that one entry could mean:
+    /// earlier versions of the key, and other keys with the same tag and the same buckets (`rivals` says
+    /// which), each of which took the entry over when it was written. So the last of all these is meant,
+    /// and if that is another key's, an earlier record of this key is dead.
     pub(crate) fn find(self, tag: u16, key: &[u8], rivals: impl Fn(&[u8]) -> bool) -> Option<Record<'a>> {
         let mut found = None;
         for record in self.filter(|record| record.header.tag == tag) {

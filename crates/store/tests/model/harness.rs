@@ -75,7 +75,8 @@ struct Item {
 #[derive(Default)]
 struct History {
     now: Option<Item>,
-    /// Earlier truths with the operation number at which each ended; no longer than the longest read under way.
+    /// Earlier truths with the operation number at which each ended; no longer than the longest read under
+    /// way.
     before: Vec<(u64, Option<Item>)>,
 }
 
