@@ -113,8 +113,9 @@ impl Store {
         let mut arena = Arena::new(layout.arena_bytes as usize, None).map_err(map)?;
         let segments = layout.segments as usize;
         let memory = arena.carve_shared(segments * layout.segment_bytes);
+        // Write buffers go to the device as they are; behind the segments, whole pages too, they cost no gaps.
+        let pieces = (0..layout.pieces).map(|_| arena.carve_pages(layout.piece_bytes)).collect();
         let pool = Pool::new(memory, arena.carve(segments), layout.segment_bytes);
-        let pieces = (0..layout.pieces).map(|_| arena.carve(layout.piece_bytes)).collect();
         let table = Table::new(arena.carve(homes.len()));
         let mut indexes = Vec::new();
         let shards = (0..layout.shards)
