@@ -16,7 +16,7 @@ use crate::ram::pool::Pool;
 use crate::read::{Loaded, ReadPlan};
 use crate::shard::{RamQueue, Shard};
 use crate::ssd::SEGMENT_BYTES;
-use crate::ssd::log::{Home, Log, Stream, WriteJob};
+use crate::ssd::log::{Access, Home, Log, Stream, WriteJob};
 use crate::ssd::page;
 use crate::ssd::table::Table;
 use crate::tiers::Tiers;
@@ -270,7 +270,7 @@ impl Store {
     /// Reports a read that failed on the device; repeated failures turn the SSD tier off. Successful reads are counted by the
     /// operations they were made for.
     pub fn count_read_error(&self) {
-        self.tiers.log.count_outcome(false);
+        self.tiers.log.count_outcome(Access::Read, false);
     }
 
     /// Whether the SSD tier was turned off by repeated failures (or there is none).

@@ -49,7 +49,7 @@ pub struct Seen {
     /// Faults of the device: as it counted them, and as the store did.
     pub faults: u64,
     pub ssd_errors: u64,
-    /// The operation after which the SSD tier was off.
+    /// The operation after which the SSD tier was seen off.
     pub off_at: Option<u64>,
     /// Device reads and writes.
     pub reads: u64,
@@ -183,6 +183,7 @@ impl Sim {
     }
 
     fn step(&mut self) {
+        self.note_off();
         self.operation += 1;
         if self.random.one_in(2000) {
             self.now.0 += 1 + self.random.below(3) as u32;
@@ -242,7 +243,6 @@ impl Sim {
         }
         let ok = written.is_ok_and(|written| written == job.data().len());
         self.store.complete_write(job, ok, self.now);
-        self.note_off();
     }
 
     /// What the device gives; a failure is reported to the store.
@@ -256,7 +256,6 @@ impl Sim {
             }
             Err(_) => {
                 self.store.count_read_error();
-                self.note_off();
                 None
             }
         }
@@ -346,7 +345,7 @@ impl Sim {
 
     fn value(&mut self, key: u64) -> Vec<u8> {
         if self.options.large_one_in > 0 && self.random.one_in(self.options.large_one_in) {
-            let len = 20_000 + self.random.below(400_000);
+            let len = 10_000 + self.random.below(100_000);
             return (0..len).map(|i| (i / 8 ^ key) as u8).collect();
         }
         if self.random.one_in(6) {
@@ -633,7 +632,7 @@ impl Sim {
             Tier::Ram => self.seen.ram_hits += 1,
             Tier::Ssd => self.seen.ssd_hits += 1,
         }
-        if tier == Tier::Ssd && self.seen.off_at.is_some_and(|off_at| off_at < began) {
+        if tier == Tier::Ssd && self.seen.off_at.is_some_and(|off_at| off_at <= began) {
             self.fail(key, "answered from an SSD that is off");
         }
     }
