@@ -113,6 +113,12 @@ impl Arena {
         Region { start, len, _mapping: self.mapping.clone(), owns: PhantomData }
     }
 
+    /// An owned region of `bytes` that begins on a page, as direct I/O asks.
+    pub(crate) fn carve_pages(&mut self, bytes: usize) -> Region<u8> {
+        let start = self.take(bytes, 4096);
+        Region { start, len: bytes, _mapping: self.mapping.clone(), owns: PhantomData }
+    }
+
     /// A page-aligned region of bytes whose parts change owners.
     pub(crate) fn carve_shared(&mut self, bytes: usize) -> SharedRegion {
         SharedRegion { start: self.take(bytes, 4096), bytes, _mapping: self.mapping.clone() }
@@ -200,6 +206,8 @@ mod tests {
         let mut a = arena.carve::<u64>(100);
         let mut b = arena.carve::<u8>(1);
         let c = arena.carve::<u64>(10);
+        let pages = arena.carve_pages(8192);
+        assert!((pages.as_ptr() as usize).is_multiple_of(4096) && pages.len() == 8192);
         drop(arena);
         a.fill(u64::MAX);
         b[0] = 7;

@@ -17,7 +17,7 @@ use crate::ram::pool::Pool;
 use crate::read::{Loaded, ReadPlan};
 use crate::shard::{RamQueue, Shard};
 use crate::ssd::SEGMENT_BYTES;
-use crate::ssd::log::{Home, Log, Stream, WriteJob};
+use crate::ssd::log::{Access, Home, Log, Stream, WriteJob};
 use crate::ssd::page;
 use crate::ssd::table::Table;
 use crate::tiers::Tiers;
@@ -115,8 +115,9 @@ impl Store {
         let mut arena = Arena::new(layout.arena_bytes as usize, None).map_err(map)?;
         let segments = layout.segments as usize;
         let memory = arena.carve_shared(segments * layout.segment_bytes);
+        // Write buffers go to the device as they are; behind the segments, whole pages too, they cost no gaps.
+        let pieces = (0..layout.pieces).map(|_| arena.carve_pages(layout.piece_bytes)).collect();
         let pool = Pool::new(memory, arena.carve(segments), layout.segment_bytes);
-        let pieces = (0..layout.pieces).map(|_| arena.carve(layout.piece_bytes)).collect();
         let table = Table::new(arena.carve(homes.len()));
         let mut indexes = Vec::new();
         let shards = (0..layout.shards)
@@ -276,7 +277,7 @@ impl Store {
     /// Reports a read that failed on the device; repeated failures turn the SSD tier off. Successful reads
     /// are counted by the operations they were made for.
     pub fn count_read_error(&self) {
-        self.tiers.log.count_outcome(false);
+        self.tiers.log.count_outcome(Access::Read, false);
     }
 
     /// Whether the SSD tier was turned off by repeated failures (or there is none).

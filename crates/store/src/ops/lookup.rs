@@ -10,6 +10,7 @@ use crate::index::Slot;
 use crate::read::{Loaded, ReadPlan};
 use crate::record::{FETCHED, Header, Record};
 use crate::shard::{RamRecord, Shard};
+use crate::ssd::log::Access;
 use crate::ssd::page::{self, Records};
 use crate::tiers::Tiers;
 use crate::value::{LargeValue, Value};
@@ -140,14 +141,17 @@ impl Shard {
                 return Look::Read(ReadPlan { entry, read, epoch });
             };
             match self.find_loaded(tiers, loaded, call, epoch) {
-                Ok(record) => record.map(|record| (record.header, Cow::Borrowed(record.value))),
+                Ok(record) => {
+                    tiers.log.count_outcome(Access::Read, true);
+                    record.map(|record| (record.header, Cow::Borrowed(record.value)))
+                }
                 Err(()) => {
                     // A page that is not what it should be is an error of the device, unless its segment has
                     // been filled anew while it was read.
                     if loaded.bytes.is_some()
                         && tiers.log.read_of(place).is_some_and(|read| read == loaded.plan.read)
                     {
-                        tiers.log.count_outcome(false);
+                        tiers.log.count_outcome(Access::Read, false);
                     }
                     self.remove(tiers, slot, entry);
                     return Look::Absent(None);

@@ -61,8 +61,18 @@ pub(crate) struct Home {
     pub offset: u64,
 }
 
-/// Consecutive failed device operations after which the tier is turned off.
+/// Failed reads in a row, or failed writes in a row, after which the tier is turned off. Each is counted by itself: a device
+/// that still reads while it no longer writes is not worth keeping either.
 const FAILURES_MAX: u32 = 16;
+
+/// What was asked of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// A read, which also fails when what it brings does not verify.
+    Read = 0,
+    /// A write.
+    Write = 1,
+}
 /// Writes under way at once while nobody reads; while somebody does, one.
 const WRITES_MAX: u32 = 4;
 
@@ -73,7 +83,8 @@ pub(crate) struct Log {
     piece_bytes: usize,
     state: Mutex<State>,
     off: AtomicBool,
-    failures: AtomicU32,
+    /// Failures in a row of each [`Access`].
+    failures: [AtomicU32; 2],
     /// Device operations that failed, and pages that did not verify.
     pub(crate) errors: AtomicU64,
     pub(crate) bytes_admitted: AtomicU64,
@@ -233,7 +244,7 @@ impl Log {
                 next_id: 0,
             }),
             off: AtomicBool::new(homes.is_empty()),
-            failures: AtomicU32::new(0),
+            failures: [const { AtomicU32::new(0) }; 2],
             errors: AtomicU64::new(0),
             bytes_admitted: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
@@ -263,13 +274,17 @@ impl Log {
     }
 
     /// Counts the outcome of a device operation; many failures in a row turn the tier off.
-    pub(crate) fn count_outcome(&self, ok: bool) {
+    pub(crate) fn count_outcome(&self, access: Access, ok: bool) {
+        let failures = &self.failures[access as usize];
         if ok {
-            self.failures.store(0, Relaxed);
+            // Reads succeed all the time: they share this line, and leave it alone while there is nothing to forgive.
+            if failures.load(Relaxed) != 0 {
+                failures.store(0, Relaxed);
+            }
             return;
         }
         self.errors.fetch_add(1, Relaxed);
-        if self.failures.fetch_add(1, Relaxed) + 1 >= FAILURES_MAX {
+        if failures.fetch_add(1, Relaxed) + 1 >= FAILURES_MAX {
             self.off.store(true, Relaxed);
         }
     }
@@ -596,7 +611,7 @@ impl Log {
 
     /// Takes a performed write back; answers a large record that has thereby landed.
     pub(crate) fn complete_write(&self, job: WriteJob, ok: bool) -> Option<Landing> {
-        self.count_outcome(ok);
+        self.count_outcome(Access::Write, ok);
         if ok {
             self.device_writes.fetch_add(1, Relaxed);
             self.bytes_written.fetch_add(job.work.bytes as u64, Relaxed);
