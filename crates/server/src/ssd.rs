@@ -43,7 +43,8 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
         let shown = path.path.display();
         if !device.is_direct() {
             ssd.warnings.push(format!(
-                "{shown} does not allow direct I/O (a file in memory?): the kernel's page cache will hold a second copy"
+                "{shown} does not allow direct I/O (a file in memory?): the kernel's page cache will hold a \
+                 second copy"
             ));
         }
         let length = device.len();

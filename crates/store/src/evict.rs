@@ -11,7 +11,8 @@ use crate::ram::pool::SegmentId;
 use crate::record::{FETCHED, Header, Record};
 use crate::shard::{Cursor, RamQueue, RamRecord, Shard};
 use crate::ssd::SSD_VALUE_BYTES_MAX;
-use crate::ssd::log::{Refused, Stream};
+use crate::ssd::log::Refused;
+use crate::ssd::stream::Stream;
 use crate::tiers::Tiers;
 
 /// What to do when the SSD cannot take a record just now.
@@ -251,7 +252,7 @@ impl Shard {
     }
 
     /// Moves a large record's entry to where it landed on the SSD, or drops the item when it did not land.
-    pub(crate) fn land(&mut self, tiers: &Tiers, now: Seconds, landing: &crate::ssd::log::Landing) {
+    pub(crate) fn land(&mut self, tiers: &Tiers, now: Seconds, landing: &crate::ssd::write::Landing) {
         let Some((slot, entry)) = self.index.find_place(landing.hash, landing.from) else {
             return;
         };

@@ -43,7 +43,7 @@ pub use evict::Patience;
 pub use hash::KeyHash;
 pub use ops::*;
 pub use read::{Loaded, ReadPlan};
-pub use ssd::log::{SharedWrite, WriteJob};
+pub use ssd::write::{SharedWrite, WriteJob};
 pub use ssd::{PAGE_BYTES, SEGMENT_BYTES, SSD_VALUE_BYTES_MAX};
 pub use store::{Config, Span, Stats, Step, Store};
 pub use value::{LargeValue, Value};

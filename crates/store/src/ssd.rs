@@ -3,7 +3,9 @@
 
 pub(crate) mod log;
 pub(crate) mod page;
+pub(crate) mod stream;
 pub(crate) mod table;
+pub(crate) mod write;
 
 /// Bytes of a segment, the unit of allocation, reuse and expiry.
 pub const SEGMENT_BYTES: u64 = 16 << 20;

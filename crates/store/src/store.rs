@@ -17,9 +17,11 @@ use crate::ram::pool::Pool;
 use crate::read::{Loaded, ReadPlan};
 use crate::shard::{RamQueue, Shard};
 use crate::ssd::SEGMENT_BYTES;
-use crate::ssd::log::{Access, Home, Log, Stream, WriteJob};
+use crate::ssd::log::{Access, Home, Log};
 use crate::ssd::page;
+use crate::ssd::stream::Stream;
 use crate::ssd::table::Table;
+use crate::ssd::write::WriteJob;
 use crate::tiers::Tiers;
 
 /// A stretch of a device that the SSD tier may use.
@@ -115,7 +117,8 @@ impl Store {
         let mut arena = Arena::new(layout.arena_bytes as usize, None).map_err(map)?;
         let segments = layout.segments as usize;
         let memory = arena.carve_shared(segments * layout.segment_bytes);
-        // Write buffers go to the device as they are; behind the segments, whole pages too, they cost no gaps.
+        // Write buffers go to the device as they are; behind the segments, whole pages too, they cost no
+        // gaps.
         let pieces = (0..layout.pieces).map(|_| arena.carve_pages(layout.piece_bytes)).collect();
         let pool = Pool::new(memory, arena.carve(segments), layout.segment_bytes);
         let table = Table::new(arena.carve(homes.len()));

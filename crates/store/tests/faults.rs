@@ -1,7 +1,8 @@
-//! The store over a device that fails, lies and forgets: a miss is always allowed, a wrong, older or deleted value never.
+//! The store over a device that fails, lies and forgets: a miss is always allowed, a wrong, older or deleted
+//! value never.
 //!
-//! The model of `model.rs` runs over each fault alone, over all of them together, and, in short, over each fault at each
-//! operation. What turns the tier off, and what does not, is told by small tests at the end.
+//! The model of `model.rs` runs over each fault alone, over all of them together, and, in short, over each
+//! fault at each operation. What turns the tier off, and what does not, is told by small tests at the end.
 
 #[path = "model/harness.rs"]
 mod harness;

@@ -68,6 +68,8 @@ pub struct Found<'a> {
     pub win_sent: bool,
     /// Whether this caller is the one to recache it.
     pub won: bool,
+    /// Whether this access created it ([`Fetch::vivify`]).
+    pub created: bool,
     /// Whether its key was sent encoded.
     pub key_is_binary: bool,
     /// Where it was.
@@ -88,6 +90,7 @@ impl<'a> Found<'a> {
             stale: header.item_flags & STALE != 0,
             win_sent: header.item_flags & WIN_SENT != 0,
             won: false,
+            created: false,
             key_is_binary: header.item_flags & KEY_BINARY != 0,
             tier,
         }
@@ -147,7 +150,7 @@ impl Store {
                     match write(shard, tiers, call, old, &header, &[], reservation) {
                         Attempt::Done(()) => {
                             let mut found = Found::new(&header, Value::Slice(&[]), false, Tier::Ram);
-                            (found.won, found.win_sent) = (true, false);
+                            (found.won, found.created, found.win_sent) = (true, true, false);
                             Attempt::Done(answer(Some(&found)))
                         }
                         other => other.retry(),

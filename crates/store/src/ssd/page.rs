@@ -144,8 +144,9 @@ mod tests {
     fn page(id: PageId) -> Vec<u8> {
         let mut page = vec![0; PAGE_BYTES];
         let mut at = PAGE_HEADER_BYTES;
-        for (key, value) in [("a", "first"), ("b", "other"), ("a", "second")] {
-            let header = Header { key_len: 1, value_len: value.len() as u32, ..Header::default() };
+        for (key, value) in [("a", "first"), ("b", "other"), ("a", "second"), ("c", "third")] {
+            let tag = if key == "b" { 2 } else { 1 };
+            let header = Header { key_len: 1, value_len: value.len() as u32, tag, ..Header::default() };
             for part in [&header.encode()[..], key.as_bytes(), value.as_bytes()] {
                 page[at..at + part.len()].copy_from_slice(part);
                 at += part.len();

@@ -1,4 +1,5 @@
-//! A store, a device in memory and a clock, with every read and write performed where it is asked for. Never a test.
+//! A store, a device in memory and a clock, with every read and write performed where it is asked for. Never
+//! a test.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
