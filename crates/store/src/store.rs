@@ -1,8 +1,9 @@
 //! The store: shards behind locks over the two tiers, and the work that is nobody's request: making room,
 //! writes, upkeep.
 
+use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering::*};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::admit::Budget;
 use crate::arena::Arena;
@@ -50,6 +51,9 @@ pub struct Config {
     pub ssd_write_limit: Option<u64>,
     /// Whether items may be evicted; without, a store that finds no room answers [`Step::NoMemory`].
     pub evict: bool,
+    /// Where the memory lives, if not in the process's own: a file, best in a file system in memory. It is emptied and
+    /// given the length it needs.
+    pub memory_file: Option<Arc<File>>,
     /// Random: seeds the hash and tells this store's pages from any other's.
     pub seed: u64,
 }
@@ -114,7 +118,12 @@ impl Store {
         };
         let layout = Layout::new(&sizes)?;
         let map = |source| OpenError::Map { bytes: layout.arena_bytes, source };
-        let mut arena = Arena::new(layout.arena_bytes as usize, None).map_err(map)?;
+        if let Some(file) = &config.memory_file {
+            // Emptied first: what an earlier process left must not be taken for zeros.
+            file.set_len(0).and_then(|()| file.set_len(layout.arena_bytes)).map_err(map)?;
+        }
+        let mut arena =
+            Arena::new(layout.arena_bytes as usize, config.memory_file.as_deref()).map_err(map)?;
         let segments = layout.segments as usize;
         let memory = arena.carve_shared(segments * layout.segment_bytes);
         // Write buffers go to the device as they are; behind the segments, whole pages too, they cost no

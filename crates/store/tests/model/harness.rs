@@ -129,6 +129,7 @@ pub fn run(options: &Options) -> Seen {
         index_bytes: None,
         ssd_write_limit: None,
         evict: options.evict,
+        memory_file: None,
         seed: options.seed,
     };
     let mut sim = Sim {

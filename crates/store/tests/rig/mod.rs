@@ -61,6 +61,7 @@ pub fn config(memory_bytes: u64, ssd_segments: u64) -> Config {
         index_bytes: None,
         ssd_write_limit: None,
         evict: true,
+        memory_file: None,
         seed: 42,
     }
 }
