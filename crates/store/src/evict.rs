@@ -40,6 +40,12 @@ const SMALL_SHARE: u32 = 10;
 /// Hotness at which an item on probation has proved itself.
 const PROVEN: u8 = 2;
 
+/// The hotness of an item that moves to the SSD, where it is all that can say that somebody has read the item: none if
+/// nobody has, some if anybody has.
+fn hot_on_ssd(entry: Entry, header: &Header) -> u8 {
+    if header.item_flags & FETCHED == 0 { 0 } else { entry.hot().max(1) }
+}
+
 enum Fate {
     Gone,
     Keep(u8),
@@ -141,8 +147,7 @@ impl Shard {
         entry: Entry,
     ) -> bool {
         let header = *self.ram_record(tiers, entry).header();
-        // Once read, always known as read: on the SSD the hotness is all that can say so.
-        let read_before = u8::from(header.item_flags & FETCHED != 0);
+        let hot_there = hot_on_ssd(entry, &header);
         match self.fate(tiers, now, queue, entry, &header) {
             Fate::Gone => {
                 self.remove(tiers, slot, entry);
@@ -164,7 +169,7 @@ impl Shard {
                 None => self.drop_item(tiers, hash, slot, entry, &header),
             },
             Fate::ToHome(home) => {
-                let there = Entry::ssd(hash.tag(), entry.hot().max(read_before), home);
+                let there = Entry::ssd(hash.tag(), hot_there, home);
                 self.place(tiers, now, hash, Some((slot, entry)), there);
             }
             Fate::Demote => {
@@ -174,7 +179,7 @@ impl Shard {
                 let header = Header { item_flags: header.item_flags & !crate::record::HAS_HOME, ..header };
                 match tiers.log.append(Stream::of(&header, now), &header, record.key, record.value) {
                     Ok(place) => {
-                        let there = Entry::ssd(hash.tag(), entry.hot().max(read_before), place);
+                        let there = Entry::ssd(hash.tag(), hot_there, place);
                         self.place(tiers, now, hash, Some((slot, entry)), there);
                     }
                     Err(Refused::Full) if patience == Patience::Wait || !tiers.evict => return false,
@@ -257,12 +262,12 @@ impl Shard {
             return;
         };
         let (id, _) = tiers.pool.locate(entry.ram_offset());
-        let fetched = self.ram_record(tiers, entry).header().item_flags & FETCHED;
+        let hot_there = hot_on_ssd(entry, self.ram_record(tiers, entry).header());
         tiers.pool.end_landing(&mut self.owner, id);
         if landing.to == SsdPlace::NOWHERE {
             return self.remove(tiers, slot, entry);
         }
-        let there = Entry::ssd(landing.hash.tag(), entry.hot().max(fetched), landing.to);
+        let there = Entry::ssd(landing.hash.tag(), hot_there, landing.to);
         self.place(tiers, now, landing.hash, Some((slot, entry)), there);
     }
 }

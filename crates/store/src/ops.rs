@@ -149,7 +149,8 @@ fn write(
     if let Some((slot, entry)) = old.filter(|(_, entry)| entry.state() == State::Ram)
         && shard.overwrite(tiers, entry, header, call.key, value)
     {
-        shard.index.set(slot, entry);
+        // It keeps its place in the queue, so nothing else tells a busy counter from one that nobody wants.
+        shard.index.set(slot, entry.warmed());
         return Attempt::Done(());
     }
     if tiers.pool.free_count() <= tiers.spare_segments

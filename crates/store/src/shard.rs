@@ -417,9 +417,10 @@ impl Shard {
         known
     }
 
-    /// Recounts items, bytes and entries from the index.
+    /// Recounts items, bytes and entries from the index, and segments from the queues.
     pub(crate) fn check(&self, tiers: &Tiers) -> Result<(), String> {
         let (mut items, mut bytes, mut entries) = (0, 0, 0);
+        let mut landing = 0;
         for entry in self.index.entries() {
             entries += 1;
             if matches!(entry.state(), State::Ram | State::RamLarge) {
@@ -430,7 +431,17 @@ impl Shard {
                 }
                 items += 1;
                 bytes += record.header().bytes() as u64;
+                if let RamRecord::Large { head, .. } = record {
+                    landing += if tiers.pool.queue_of(head) == 0 { tiers.pool.chain_len(head) } else { 0 };
+                }
             }
+        }
+        let queued = self.queues.iter().flat_map(|queue| tiers.pool.queued(queue));
+        let queued: u32 = queued.map(|id| tiers.pool.chain_len(id)).sum();
+        let open = self.open.iter().flatten().count() as u32;
+        let (held, _) = tiers.pool.recount(&self.owner);
+        if held != queued + open + landing {
+            return Err(format!("holds {held} segments; {queued} queued, {open} open, {landing} landing"));
         }
         let head = self.head();
         let counted = (head.ram_items, head.ram_bytes, head.index_entries);

@@ -16,6 +16,7 @@ use crate::index::Index;
 use crate::layout::{Layout, Sizes};
 use crate::ram::pool::Pool;
 use crate::read::{Loaded, ReadPlan};
+use crate::record::{FETCHED, Header};
 use crate::shard::{RamQueue, Shard};
 use crate::ssd::SEGMENT_BYTES;
 use crate::ssd::log::{Access, Home, Log};
@@ -332,7 +333,8 @@ impl Store {
             if meant.is_none_or(|meant| !std::ptr::eq(meant.key, record.key)) {
                 continue;
             }
-            let header = record.header;
+            // Hot as it is, it has been read; where it goes, its hotness may not say so for long.
+            let header = Header { item_flags: record.header.item_flags | FETCHED, ..record.header };
             if header.epoch < self.tiers.epoch()
                 || crate::clock::Expiry::from_raw(header.expires).has_passed(now)
             {
@@ -431,11 +433,20 @@ impl Store {
         stats
     }
 
-    /// Recounts what the shards keep count of and compares; for tests. Describes the first difference.
+    /// Recounts what is kept count of and compares; for tests, while nobody else uses the store. Describes the first
+    /// difference.
     pub fn check(&self) -> Result<(), String> {
+        let pool = &self.tiers.pool;
+        let (free, reserved) = (pool.free_count(), pool.reserved_count());
+        let mut known = free + reserved;
         for (number, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             shard.check(&self.tiers).map_err(|what| format!("shard {number}: {what}"))?;
+            let (used, given_up) = pool.recount(&shard.owner);
+            known += used + given_up;
+        }
+        if known != pool.count() {
+            return Err(format!("of {} RAM segments {known} are known, {free} of them free", pool.count()));
         }
         Ok(())
     }

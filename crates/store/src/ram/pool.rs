@@ -87,6 +87,7 @@ pub(crate) struct Pool {
     meta: Region<SegmentMeta>,
     segment_bytes: usize,
     free: Mutex<Vec<u32>>,
+    /// The length of `free`, written under its lock only, so that it never shows more than there are.
     free_count: AtomicU32,
     reserved: AtomicU32,
     owners: AtomicU32,
@@ -138,8 +139,12 @@ impl Pool {
     }
 
     fn pop_free(&self, owner: u32) -> Option<SegmentId> {
-        let id = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-        self.free_count.fetch_sub(1, Relaxed);
+        let id = {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            let id = free.pop()?;
+            self.free_count.store(free.len() as u32, Relaxed);
+            id
+        };
         let meta = &self.meta[id as usize];
         meta.next.store(0, Relaxed);
         meta.prev.store(0, Relaxed);
@@ -156,8 +161,9 @@ impl Pool {
 
     fn push_free(&self, id: SegmentId) {
         self.meta(id).owner.store(FREE, Relaxed);
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(id.0);
-        self.free_count.fetch_add(1, Relaxed);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.push(id.0);
+        self.free_count.store(free.len() as u32, Relaxed);
     }
 
     /// A free segment, now the owner's log segment.
@@ -340,6 +346,27 @@ impl Pool {
             at = self.meta(id).chain.load(Relaxed).checked_sub(1).map(SegmentId);
             self.push_free(id);
         }
+    }
+
+    /// How many segments the chain that begins here has.
+    pub(crate) fn chain_len(&self, head: SegmentId) -> u32 {
+        let next = |id: &SegmentId| self.meta(*id).chain.load(Relaxed).checked_sub(1).map(SegmentId);
+        std::iter::successors(Some(head), next).count() as u32
+    }
+
+    /// The segments of one queue (a large record's first stands for all of its own), oldest first.
+    pub(crate) fn queued(&self, queue: &Queue) -> impl Iterator<Item = SegmentId> {
+        let next = |id: &SegmentId| self.meta(*id).next.load(Relaxed).checked_sub(1).map(SegmentId);
+        std::iter::successors(queue.front(), next)
+    }
+
+    /// Recounts an owner's segments: those in use, and those given up that somebody still reads. For checks.
+    pub(crate) fn recount(&self, owner: &Owner) -> (u32, u32) {
+        let of_owner = |id: &SegmentId| self.meta(*id).owner.load(Relaxed) == owner.0;
+        let all = (0..self.count()).map(SegmentId).filter(of_owner);
+        let is_zombie = |id: &SegmentId| self.meta(*id).pins.load(Relaxed) & ZOMBIE != 0;
+        let zombies = all.clone().filter(is_zombie).map(|head| self.chain_len(head)).sum();
+        (all.count() as u32 - zombies, zombies)
     }
 
     /// The header of a large record, to change; `None` while the record is landing.
