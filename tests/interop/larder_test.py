@@ -413,12 +413,12 @@ class Pusher:
                 )
                 expect(connection.ask(batch + b"mn\r\n"), b"MN", "the filler")
 
-    def push(self):
+    def push(self, mebibytes=FILLER_MIB):
         """Everything that was set before this call is on the SSD after it, or an AssertionError says so."""
         last = b"last:%d" % self.turn
         self.control(last)
-        self.fill()
-        expect_that(self.is_on_ssd(last), f"after {FILLER_MIB} MiB of filler a key set before is read from RAM")
+        self.fill(mebibytes)
+        expect_that(self.is_on_ssd(last), f"after {mebibytes} MiB of filler a key set before is read from RAM")
         dropped = self.server.larder_stats()["ssd_admissions_dropped"]
         expect(dropped, 0.0, "items dropped on the way to the SSD")
 
