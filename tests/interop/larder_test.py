@@ -332,9 +332,10 @@ class Server:
         return self.process.poll() is None
 
     def larder_stats(self):
-        """`stats larder`, all of it numbers."""
+        """The numbers of `stats larder`."""
         with self.connect() as connection:
-            return {name: float(value) for name, value in connection.stats(b"larder").items()}
+            lines = connection.stats(b"larder").items()
+            return {name: float(value) for name, value in lines if re.fullmatch(r"[0-9.]+", value) and name != "version"}
 
     def rss_bytes(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::admit::Budget;
 use crate::arena::Arena;
-use crate::clock::Seconds;
+use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, State};
 use crate::error::OpenError;
 use crate::evict::{Evicted, Patience};
@@ -335,9 +335,7 @@ impl Store {
             }
             // Hot as it is, it has been read; where it goes, its hotness may not say so for long.
             let header = Header { item_flags: record.header.item_flags | FETCHED, ..record.header };
-            if header.epoch < self.tiers.epoch()
-                || crate::clock::Expiry::from_raw(header.expires).has_passed(now)
-            {
+            if header.epoch < self.tiers.epoch() || Expiry::from_raw(header.expires).has_passed(now) {
                 continue;
             }
             if let Ok(new) = self.tiers.log.append(Stream::Readmitted, &header, record.key, record.value) {
@@ -431,6 +429,28 @@ impl Store {
             stats.expired_unread += head.expired_unread;
         }
         stats
+    }
+
+    /// Shows some of the items in RAM, at most `limit`, to `show`: key, length of the value, expiry. What is on the SSD is
+    /// not listed, since its keys are there and nowhere else.
+    pub fn list_ram(&self, limit: usize, now: Seconds, mut show: impl FnMut(&[u8], usize, Expiry)) {
+        let mut left = limit;
+        for number in 0..self.layout.shards {
+            let shard = self.lock(number);
+            for entry in shard.index.entries().filter(|entry| entry.state() != State::Ssd) {
+                let record = shard.ram_record(&self.tiers, entry);
+                let header = record.header();
+                let expiry = Expiry::from_raw(header.expires);
+                if expiry.has_passed(now) || header.epoch < self.tiers.epoch() {
+                    continue;
+                }
+                if left == 0 {
+                    return;
+                }
+                left -= 1;
+                show(record.key(), header.value_len as usize, expiry);
+            }
+        }
     }
 
     /// Recounts what is kept count of and compares; for tests, while nobody else uses the store. Describes the first
