@@ -208,7 +208,7 @@ mod tests {
         a.fill(u64::MAX);
         b[0] = 7;
         assert!(a.len() == 100 && a.iter().all(|&word| word == u64::MAX));
-        assert!(c.iter().all(|&word| word == 0) && c.as_ptr() as usize % 64 == 0);
+        assert!(c.iter().all(|&word| word == 0) && (c.as_ptr() as usize).is_multiple_of(64));
     }
 
     #[test]
