@@ -17,7 +17,7 @@ use crate::read::{Loaded, ReadPlan};
 use crate::record::{FETCHED, Header};
 use crate::shard::{RamQueue, Shard};
 use crate::ssd::SEGMENT_BYTES;
-use crate::ssd::log::{Access, Home, Log, Stream, WriteJob};
+use crate::ssd::log::{Access, Home, Log, Rules, Stream, WriteJob};
 use crate::ssd::page;
 use crate::ssd::table::Table;
 use crate::tiers::Tiers;
@@ -61,7 +61,7 @@ pub enum Step<T> {
     Read(ReadPlan),
     /// There is no room until a write completes: perform writes and call again, at last with [`Patience::Drop`].
     Busy,
-    /// There is no room and none can be made.
+    /// There is no room and none can be made, or not without waiting for a write (with [`Patience::Drop`]).
     NoMemory,
 }
 
@@ -127,14 +127,20 @@ impl Store {
                 Mutex::new(Shard::new(index, pool.new_owner(), arena.carve(1), ghost, layout.segment_bytes))
             })
             .collect();
+        let rules = Rules {
+            store: config.seed,
+            piece_bytes: layout.piece_bytes,
+            landing_bytes_max: segments * layout.segment_bytes / 4,
+            reuses: config.evict,
+            budget: Budget::new(config.ssd_write_limit),
+        };
         let tiers = Tiers {
-            log: Log::new(table, homes, config.seed, layout.piece_bytes, pieces),
+            log: Log::new(table, homes, pieces, rules),
             hasher: Hasher::new(config.seed),
             epoch: AtomicU32::new(1),
             evict: config.evict,
             spare_segments: (layout.segments / 64).clamp(2, 16),
             large_bytes: layout.large_bytes(),
-            budget: Budget::new(config.ssd_write_limit),
             pool,
         };
         Ok(Store {
@@ -167,9 +173,9 @@ impl Store {
         self.tiers.large_bytes
     }
 
-    /// The largest value the RAM tier can take at all, in bytes: half of it.
+    /// The largest value the RAM tier can take at all, in bytes: half of it, and no more than 1 GiB.
     pub fn value_bytes_max(&self) -> u64 {
-        u64::from(self.layout.segments) * self.layout.segment_bytes as u64 / 2
+        (u64::from(self.layout.segments) * self.layout.segment_bytes as u64 / 2).min(VALUE_BYTES_MAX)
     }
 
     pub(crate) fn lock(&self, shard: u32) -> MutexGuard<'_, Shard> {
@@ -444,6 +450,8 @@ impl Store {
     }
 }
 
+/// Memcached's own bound on an item.
+pub(crate) const VALUE_BYTES_MAX: u64 = 1 << 30;
 /// Reads of a readmission under way at once.
 const RESCUE_READS_MAX: u32 = 4;
 /// Buckets swept under one hold of a shard's lock.

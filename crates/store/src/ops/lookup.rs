@@ -131,8 +131,7 @@ impl Shard {
         let found = if let Some(found) = buffered {
             found.filter(|(header, _)| !is_gone(header, now, epoch))
         } else {
-            let Some(loaded) = call.loaded.as_ref().filter(|loaded| loaded.plan.entry.same_place(entry))
-            else {
+            let Some(loaded) = call.loaded.as_ref().filter(|loaded| loaded.plan.is_of(tiers, entry)) else {
                 let Some(read) = tiers.log.read_of(place) else {
                     self.remove(tiers, slot, entry);
                     return Look::Absent(None);

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::page::{self, PAGE_HEADER_BYTES, PageId, Records};
 use super::table::Table;
 use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
+use crate::admit::Budget;
 use crate::arena::Region;
 use crate::clock::Seconds;
 use crate::entry::{Entry, SsdPlace, class_of_pages, pages_of_class};
@@ -33,6 +34,8 @@ pub(crate) enum Stream {
 }
 
 pub(crate) const STREAMS: usize = 3;
+/// With fewer segments than this there is one stream: a segment open in another would be missed.
+const STREAMS_SEGMENTS_MIN: u32 = 2 * STREAMS as u32;
 /// Items that live shorter than this share segments.
 pub(crate) const SHORT_LIVED_SECONDS: u32 = 1800;
 
@@ -48,6 +51,8 @@ impl Stream {
 pub(crate) enum Refused {
     /// No write buffer or no segment is free just now; a completed write will change that.
     Full,
+    /// No segment is free, and none with live items may be filled anew.
+    UsedUp,
     /// The tier is off.
     Off,
 }
@@ -74,11 +79,26 @@ pub(crate) enum Access {
 /// Writes under way at once while nobody reads; while somebody does, one.
 const WRITES_MAX: u32 = 4;
 
+/// What a log is opened with besides its memory.
+pub(crate) struct Rules {
+    /// Random: it tells this store's pages from any other's.
+    pub store: u64,
+    pub piece_bytes: usize,
+    pub landing_bytes_max: usize,
+    pub reuses: bool,
+    pub budget: Budget,
+}
+
 pub(crate) struct Log {
     pub(crate) table: Table,
     homes: Vec<Home>,
     store: u64,
     piece_bytes: usize,
+    /// Bytes of large records that may be on their way at once, so that a slow device does not keep all of RAM; one may always.
+    landing_bytes_max: usize,
+    /// Whether a segment with live items may be filled anew when none is free.
+    reuses: bool,
+    pub(crate) budget: Budget,
     state: Mutex<State>,
     off: AtomicBool,
     /// Failures in a row of each [`Access`].
@@ -157,7 +177,7 @@ pub(crate) struct Landing {
     pub from: Entry,
     pub to: SsdPlace,
     /// Until the entry has moved, the memory under `from` must not become another record.
-    _pin: Arc<Pin>,
+    pin: Arc<Pin>,
 }
 
 /// Reading back the hot pages of the segment that goes next.
@@ -219,14 +239,8 @@ pub(crate) struct PageRead {
 }
 
 impl Log {
-    /// `store` is random: it tells this store's pages from any other's.
-    pub(crate) fn new(
-        table: Table,
-        homes: Vec<Home>,
-        store: u64,
-        piece_bytes: usize,
-        pieces: Vec<Region<u8>>,
-    ) -> Log {
+    pub(crate) fn new(table: Table, homes: Vec<Home>, pieces: Vec<Region<u8>>, rules: Rules) -> Log {
+        let Rules { store, piece_bytes, landing_bytes_max, reuses, budget } = rules;
         assert_eq!(table.count() as usize, homes.len());
         assert!(pieces.iter().all(|piece| piece.len() == piece_bytes));
         Log {
@@ -251,7 +265,15 @@ impl Log {
             homes,
             store,
             piece_bytes,
+            landing_bytes_max,
+            reuses,
+            budget,
         }
+    }
+
+    /// The stream that takes the place of `wanted`.
+    fn stream(&self, wanted: Stream) -> Stream {
+        if self.segments() < STREAMS_SEGMENTS_MIN { Stream::Long } else { wanted }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -355,6 +377,7 @@ impl Log {
         if self.is_off() {
             return Err(Refused::Off);
         }
+        let stream = self.stream(stream);
         let mut state = self.lock();
         let record = [&header.encode()[..], key, value];
         let bytes = header.bytes();
@@ -489,6 +512,7 @@ impl Log {
             return;
         }
         open.next_page = filling.first_page + (filling.page_at / PAGE_BYTES) as u32;
+        self.budget.charge(filling.page_at);
         state.next_id += 1;
         state.queue.push_back(Work {
             id: state.next_id,
@@ -510,6 +534,9 @@ impl Log {
         if let Some(at) = state.free.iter().position(|&segment| self.table.pending(segment) == 0) {
             return state.free.remove(at).ok_or(Refused::Full);
         }
+        if !self.reuses {
+            return Err(if state.free.is_empty() { Refused::UsedUp } else { Refused::Full });
+        }
         let oldest = state.sealed.iter().position(|&(segment, _)| self.table.pending(segment) == 0);
         let (segment, _) = oldest.and_then(|at| state.sealed.remove(at)).ok_or(Refused::Full)?;
         if state.rescue.as_ref().is_some_and(|rescue| rescue.segment == segment) {
@@ -530,8 +557,13 @@ impl Log {
         if self.is_off() {
             return Err(Refused::Off);
         }
+        let stream = self.stream(stream);
         let mut state = self.lock();
         let state = &mut *state;
+        let landing: usize = state.large.iter().map(|large| large.landing.pin.bytes()).sum();
+        if landing > 0 && landing + pin.bytes() > self.landing_bytes_max {
+            return Err(Refused::Full);
+        }
         let pages = page::pages_for(header.bytes());
         self.close_page(state, stream);
         self.seal_piece(state, stream);
@@ -565,6 +597,7 @@ impl Log {
             };
             first_page += (part.len() / PAGE_BYTES) as u32;
             parts_left += 1;
+            self.budget.charge(part.len());
             self.table.add_pending(segment);
             state.queue.push_back(work);
         }
@@ -572,12 +605,7 @@ impl Log {
         self.bytes_admitted.fetch_add(header.bytes() as u64, Relaxed);
         let to =
             SsdPlace { segment, page: page as u16, class: class_of_pages(pages), turn: (turn & 0xF) as u8 };
-        state.large.push(Large {
-            id,
-            parts_left,
-            failed: false,
-            landing: Landing { hash, from, to, _pin: pin },
-        });
+        state.large.push(Large { id, parts_left, failed: false, landing: Landing { hash, from, to, pin } });
         Ok(())
     }
 
@@ -670,7 +698,7 @@ impl Log {
     pub(crate) fn next_rescue(&self, reads_max: u32) -> Option<SsdPlace> {
         let mut state = self.lock();
         let state = &mut *state;
-        if !state.free.is_empty() || self.is_off() {
+        if !state.free.is_empty() || !self.reuses || self.is_off() || self.budget.is_spent() {
             return None;
         }
         let &(segment, turn) = state.sealed.front()?;
