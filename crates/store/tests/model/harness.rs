@@ -346,7 +346,7 @@ impl Sim {
     fn value(&mut self, key: u64) -> Vec<u8> {
         if self.options.large_one_in > 0 && self.random.one_in(self.options.large_one_in) {
             let len = 10_000 + self.random.below(100_000);
-            return (0..len).map(|i| (i / 8 ^ key) as u8).collect();
+            return (0..len).map(|i| ((i / 8) ^ key) as u8).collect();
         }
         if self.random.one_in(6) {
             return self.random.below(1000).to_string().into_bytes();
