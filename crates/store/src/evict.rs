@@ -159,12 +159,7 @@ impl Shard {
         let header = *self.ram_record(tiers, entry).header();
         let hot_there = hot_on_ssd(entry, &header);
         match self.fate(tiers, now, queue, entry, &header) {
-            Fate::Gone => {
-                self.remove(tiers, slot, entry);
-                let head = self.head_mut();
-                head.reclaimed += 1;
-                head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
-            }
+            Fate::Gone => self.reclaim(tiers, slot, entry, &header),
             Fate::Keep(hot) => return self.keep(tiers, now, hash, slot, entry.with_hot(hot)),
             Fate::ToHome(home) => {
                 let there = Entry::ssd(hash.tag(), hot_there, home);
@@ -212,6 +207,14 @@ impl Shard {
         true
     }
 
+    /// Takes the memory of an expired or flushed item back.
+    pub(crate) fn reclaim(&mut self, tiers: &Tiers, slot: Slot, entry: Entry, header: &Header) {
+        self.remove(tiers, slot, entry);
+        let head = self.head_mut();
+        head.reclaimed += 1;
+        head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
+    }
+
     fn drop_item(&mut self, tiers: &Tiers, hash: KeyHash, slot: Slot, entry: Entry, header: &Header) {
         self.remove(tiers, slot, entry);
         self.remember(hash);
@@ -238,10 +241,7 @@ impl Shard {
         // A large record whose entry went was released with it, so whatever is queued is indexed.
         let (slot, entry) = self.index.find_place(hash, here).expect("a queued large record is indexed");
         match self.fate(tiers, now, queue, entry, &header) {
-            Fate::Gone => {
-                self.remove(tiers, slot, entry);
-                self.head_mut().reclaimed += 1;
-            }
+            Fate::Gone => self.reclaim(tiers, slot, entry, &header),
             Fate::Keep(hot) => return self.keep_large(tiers, id, slot, entry.with_hot(hot)),
             Fate::Demote => {
                 tiers.pool.begin_landing(&mut self.owner, id);
@@ -282,10 +282,12 @@ impl Shard {
             return;
         };
         let (id, _) = tiers.pool.locate(entry.ram_offset());
-        let hot_there = hot_on_ssd(entry, self.ram_record(tiers, entry).header());
+        let header = *self.ram_record(tiers, entry).header();
+        let hot_there = hot_on_ssd(entry, &header);
         tiers.pool.end_landing(&mut self.owner, id);
         if landing.to == SsdPlace::NOWHERE {
-            return self.remove(tiers, slot, entry);
+            self.head_mut().admissions_dropped += 1;
+            return self.drop_item(tiers, landing.hash, slot, entry, &header);
         }
         let there = Entry::ssd(landing.hash.tag(), hot_there, landing.to);
         self.place(tiers, now, landing.hash, Some((slot, entry)), there);

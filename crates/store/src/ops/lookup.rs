@@ -111,10 +111,7 @@ impl Shard {
             }
             let header = *record.header();
             if is_gone(&header, now, epoch) {
-                self.remove(tiers, slot, entry);
-                let head = self.head_mut();
-                head.reclaimed += 1;
-                head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
+                self.reclaim(tiers, slot, entry, &header);
                 return Look::Absent(None);
             }
             return Look::Found(Seen { slot, entry, header, ssd_value: None });
