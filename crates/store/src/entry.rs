@@ -45,6 +45,7 @@ pub(crate) const SSD_SEGMENTS_MAX: u32 = 1 << 22;
 /// Hotness saturates here.
 pub(crate) const HOT_MAX: u8 = 3;
 
+const _: () = assert!(TAG_SHIFT + u16::BITS == u64::BITS, "the fields tile the word");
 const _: () =
     assert!(TAG_SHIFT == HOT_SHIFT + 2 && HOT_SHIFT == CLASS_SHIFT + 6 && CLASS_SHIFT == STATE_SHIFT + 2);
 const _: () =

@@ -105,6 +105,15 @@ impl Index {
         self.find(hash).filter(|(_, entry)| entry.same_place(place))
     }
 
+    /// Makes sure that an insert of the key would cost no live entry; false when it must.
+    pub(crate) fn make_slot(&mut self, hash: KeyHash, judge: &impl Judge) -> bool {
+        let first = hash.bucket(self.count());
+        let both = [first, self.other(first, hash.tag())];
+        let free = |entry: &Entry| entry.state() == State::Empty || !judge.is_live(*entry);
+        both.iter().any(|&bucket| self.buckets[bucket as usize].0.iter().any(free))
+            || self.displace(both).is_some()
+    }
+
     /// Adds an entry for a key that [`find`](Self::find) does not find.
     pub(crate) fn insert(&mut self, hash: KeyHash, entry: Entry, judge: &impl Judge) -> Inserted {
         debug_assert!(self.find(hash).is_none() && entry.tag() == hash.tag());

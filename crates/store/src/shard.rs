@@ -77,6 +77,9 @@ pub(crate) struct Shard {
     pub queues: [Queue; 2],
     pub open: [Option<Open>; 2],
     pub cursor: Option<Cursor>,
+    /// Log segments, and what the records that the index points at take of them.
+    log_segments: u64,
+    log_bytes: u64,
     segment_bytes: usize,
 }
 
@@ -131,7 +134,18 @@ impl Shard {
         segment_bytes: usize,
     ) -> Shard {
         let queues = [Queue::new(1), Queue::new(2)];
-        Shard { index, owner, head, ghost, queues, open: [None; 2], cursor: None, segment_bytes }
+        Shard {
+            index,
+            owner,
+            head,
+            ghost,
+            queues,
+            open: [None; 2],
+            cursor: None,
+            log_segments: 0,
+            log_bytes: 0,
+            segment_bytes,
+        }
     }
 
     pub(crate) fn head(&self) -> &ShardHead {
@@ -202,11 +216,19 @@ impl Shard {
         if new.state() == State::Ssd {
             tiers.log.table.link(new);
         } else {
-            let bytes = self.ram_record(tiers, new).header().bytes() as u64;
+            let header = *self.ram_record(tiers, new).header();
             let head = self.head_mut();
             head.ram_items += 1;
-            head.ram_bytes += bytes;
+            head.ram_bytes += header.bytes() as u64;
+            if new.state() == State::Ram {
+                self.log_bytes += header.ram_bytes() as u64;
+            }
         }
+    }
+
+    /// Whether the index can take the key without evicting anything, where that matters.
+    pub(crate) fn has_slot(&mut self, tiers: &Tiers, now: Seconds, hash: KeyHash) -> bool {
+        tiers.evict || self.index.make_slot(hash, &SsdJudge { tiers, now })
     }
 
     /// Removes an entry and what it stands for.
@@ -222,11 +244,13 @@ impl Shard {
             State::Empty => {}
             State::Ssd => tiers.log.table.unlink(entry),
             State::Ram | State::RamLarge => {
-                let bytes = self.ram_record(tiers, entry).header().bytes() as u64;
+                let header = *self.ram_record(tiers, entry).header();
                 let head = self.head_mut();
                 head.ram_items -= 1;
-                head.ram_bytes -= bytes;
-                if entry.state() == State::RamLarge {
+                head.ram_bytes -= header.bytes() as u64;
+                if entry.state() == State::Ram {
+                    self.log_bytes -= header.ram_bytes() as u64;
+                } else {
                     let (id, _) = tiers.pool.locate(entry.ram_offset());
                     self.unqueue(tiers, id);
                     tiers.pool.release(&mut self.owner, id);
@@ -258,6 +282,7 @@ impl Shard {
             return Some(open);
         }
         let id = tiers.pool.take(&mut self.owner)?;
+        self.log_segments += 1;
         self.seal_open(tiers, queue);
         let open = Open { id, used: 0 };
         self.open[queue as usize] = Some(open);
@@ -270,6 +295,18 @@ impl Shard {
             tiers.pool.set_used(&mut self.owner, full.id, full.used);
             self.enqueue(tiers, queue, full.id);
         }
+    }
+
+    /// Gives an emptied log segment back, which is in no queue.
+    pub(crate) fn give_back(&mut self, tiers: &Tiers, id: SegmentId) {
+        tiers.pool.give_back(&mut self.owner, id);
+        self.log_segments -= 1;
+    }
+
+    /// Whether dead records take more room than live ones, so that moving the live ones together makes room
+    /// too.
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.log_bytes * 2 < self.log_segments * self.segment_bytes as u64
     }
 
     fn advance(&mut self, queue: RamQueue, bytes: usize) {
@@ -420,7 +457,7 @@ impl Shard {
     /// Recounts items, bytes and entries from the index, and segments from the queues.
     pub(crate) fn check(&self, tiers: &Tiers) -> Result<(), String> {
         let (mut items, mut bytes, mut entries) = (0, 0, 0);
-        let mut landing = 0;
+        let (mut landing, mut log_bytes) = (0, 0);
         for entry in self.index.entries() {
             entries += 1;
             if matches!(entry.state(), State::Ram | State::RamLarge) {
@@ -431,6 +468,9 @@ impl Shard {
                 }
                 items += 1;
                 bytes += record.header().bytes() as u64;
+                if entry.state() == State::Ram {
+                    log_bytes += record.header().ram_bytes() as u64;
+                }
                 if let RamRecord::Large { head, .. } = record {
                     landing += if tiers.pool.queue_of(head) == 0 { tiers.pool.chain_len(head) } else { 0 };
                 }
@@ -442,6 +482,9 @@ impl Shard {
         let (held, _) = tiers.pool.recount(&self.owner);
         if held != queued + open + landing {
             return Err(format!("holds {held} segments; {queued} queued, {open} open, {landing} landing"));
+        }
+        if self.log_bytes != log_bytes {
+            return Err(format!("counts {} bytes in log segments, has {log_bytes}", self.log_bytes));
         }
         let head = self.head();
         let counted = (head.ram_items, head.ram_bytes, head.index_entries);

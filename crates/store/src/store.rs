@@ -19,7 +19,7 @@ use crate::read::{Loaded, ReadPlan};
 use crate::record::{FETCHED, Header};
 use crate::shard::{RamQueue, Shard};
 use crate::ssd::SEGMENT_BYTES;
-use crate::ssd::log::{Access, Home, Log};
+use crate::ssd::log::{Access, Home, Log, Rules};
 use crate::ssd::page;
 use crate::ssd::stream::Stream;
 use crate::ssd::table::Table;
@@ -52,8 +52,8 @@ pub struct Config {
     pub ssd_write_limit: Option<u64>,
     /// Whether items may be evicted; without, a store that finds no room answers [`Step::NoMemory`].
     pub evict: bool,
-    /// Where the memory lives, if not in the process's own: a file, best in a file system in memory. It is emptied and
-    /// given the length it needs.
+    /// Where the memory lives, if not in the process's own: a file, best in a file system in memory. It is
+    /// emptied and given the length it needs.
     pub memory_file: Option<Arc<File>>,
     /// Random: seeds the hash and tells this store's pages from any other's.
     pub seed: u64,
@@ -69,7 +69,7 @@ pub enum Step<T> {
     /// There is no room until a write completes: perform writes and call again, at last with
     /// [`Patience::Drop`].
     Busy,
-    /// There is no room and none can be made.
+    /// There is no room and none can be made, or not without waiting for a write (with [`Patience::Drop`]).
     NoMemory,
 }
 
@@ -141,14 +141,20 @@ impl Store {
                 Mutex::new(Shard::new(index, pool.new_owner(), arena.carve(1), ghost, layout.segment_bytes))
             })
             .collect();
+        let rules = Rules {
+            store: config.seed,
+            piece_bytes: layout.piece_bytes,
+            landing_bytes_max: segments * layout.segment_bytes / 4,
+            reuses: config.evict,
+            budget: Budget::new(config.ssd_write_limit),
+        };
         let tiers = Tiers {
-            log: Log::new(table, homes, config.seed, layout.piece_bytes, pieces),
+            log: Log::new(table, homes, pieces, rules),
             hasher: Hasher::new(config.seed),
             epoch: AtomicU32::new(1),
             evict: config.evict,
             spare_segments: (layout.segments / 64).clamp(2, 16),
             large_bytes: layout.large_bytes(),
-            budget: Budget::new(config.ssd_write_limit),
             pool,
         };
         Ok(Store {
@@ -181,9 +187,9 @@ impl Store {
         self.tiers.large_bytes
     }
 
-    /// The largest value the RAM tier can take at all, in bytes: half of it.
+    /// The largest value the RAM tier can take at all, in bytes: half of it, and no more than 1 GiB.
     pub fn value_bytes_max(&self) -> u64 {
-        u64::from(self.layout.segments) * self.layout.segment_bytes as u64 / 2
+        (u64::from(self.layout.segments) * self.layout.segment_bytes as u64 / 2).min(VALUE_BYTES_MAX)
     }
 
     pub(crate) fn lock(&self, shard: u32) -> MutexGuard<'_, Shard> {
@@ -431,8 +437,8 @@ impl Store {
         stats
     }
 
-    /// Shows some of the items in RAM, at most `limit`, to `show`: key, length of the value, expiry. What is on the SSD is
-    /// not listed, since its keys are there and nowhere else.
+    /// Shows some of the items in RAM, at most `limit`, to `show`: key, length of the value, expiry. What is
+    /// on the SSD is not listed, since its keys are there and nowhere else.
     pub fn list_ram(&self, limit: usize, now: Seconds, mut show: impl FnMut(&[u8], usize, Expiry)) {
         let mut left = limit;
         for number in 0..self.layout.shards {
@@ -453,8 +459,8 @@ impl Store {
         }
     }
 
-    /// Recounts what is kept count of and compares; for tests, while nobody else uses the store. Describes the first
-    /// difference.
+    /// Recounts what is kept count of and compares; for tests, while nobody else uses the store. Describes
+    /// the first difference.
     pub fn check(&self) -> Result<(), String> {
         let pool = &self.tiers.pool;
         let (free, reserved) = (pool.free_count(), pool.reserved_count());
@@ -484,6 +490,8 @@ impl Store {
     }
 }
 
+/// Memcached's own bound on an item.
+pub(crate) const VALUE_BYTES_MAX: u64 = 1 << 30;
 /// Reads of a readmission under way at once.
 const RESCUE_READS_MAX: u32 = 4;
 /// Buckets swept under one hold of a shard's lock.

@@ -158,6 +158,7 @@ fn a_tier_that_went_off_stays_off_and_nothing_comes_back_from_it() {
     assert!(rig.store.ssd_is_off(), "sixteen failures in a row");
     rig.device.heal();
     kept.iter().for_each(|key| assert_eq!(rig.get(key), None, "{key} came back"));
+    rig.at(rig.now.get().0 + 2);
     for i in 0..5_000_u64 {
         rig.set(&format!("new-{i}"), &bytes(i, 2_000));
     }

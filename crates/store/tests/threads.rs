@@ -1,4 +1,5 @@
-//! One store under several threads at once: no answer older than it may be, no lost count, no segment unaccounted for.
+//! One store under several threads at once: no answer older than it may be, no lost count, no segment
+//! unaccounted for.
 
 #[path = "threads/history.rs"]
 mod history;
@@ -10,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use history::{Event, GONE, judge};
 use larder_store::device::{
-    Completion, Device, FileDevice, FileOptions, IoBuf, IoKind, IoOp, IoQueue, MemoryDevice, QueueOptions,
-    open_queue,
+    Completion, Device, Fault, FaultDevice, FaultRule, FileDevice, FileOptions, IoBuf, IoKind, IoOp, IoQueue,
+    MemoryDevice, OpKind, QueueOptions, When, open_queue,
 };
 use larder_store::*;
 use rig::{COUNT, SET, config};
@@ -24,19 +25,24 @@ trait Io {
 }
 
 /// Blocks on each operation.
-struct Inline(Arc<MemoryDevice>);
+struct Inline(Arc<dyn Device>);
 
 impl Io for Inline {
-    fn read(&mut self, _: &Store, plan: &ReadPlan) -> Option<IoBuf> {
+    fn read(&mut self, store: &Store, plan: &ReadPlan) -> Option<IoBuf> {
         let mut bytes = IoBuf::zeroed(plan.bytes());
-        self.0.read_at(&mut bytes, plan.offset()).expect("a device that works");
-        Some(bytes)
+        match self.0.read_at(&mut bytes, plan.offset()) {
+            Ok(_) => Some(bytes),
+            Err(_) => {
+                store.count_read_error();
+                None
+            }
+        }
     }
 
     fn write(&mut self, store: &Store) -> bool {
         let Some(job) = store.next_write(false) else { return false };
-        assert_eq!(self.0.write_at(job.data(), job.offset).expect("a device that works"), job.data().len());
-        store.complete_write(job, true, NOW);
+        let ok = self.0.write_at(job.data(), job.offset).is_ok_and(|n| n == job.data().len());
+        store.complete_write(job, ok, NOW);
         true
     }
 }
@@ -320,7 +326,8 @@ fn work(client: &mut Client<'_>, plan: &Plan, thread: u64) -> Log {
     log
 }
 
-/// Runs threads over one store and checks everything they saw. With `exact`, nothing was evicted and all counts add up.
+/// Runs threads over one store and checks everything they saw. With `exact`, nothing was evicted and all
+/// counts add up.
 fn hammer(
     store: &Store,
     threads: u64,
@@ -399,6 +406,27 @@ fn threads_over_a_small_ssd_that_is_filled_again_and_again() {
     let plan = Plan { keys: 20_000, operations: 150_000, seconds: 4, large_len: 60_000 };
     let stats = hammer(&store, 3, &plan, false, || Box::new(Inline(device.clone())));
     assert!(stats.ssd_bytes_written > 6 * SEGMENT_BYTES, "{stats:?}");
+}
+
+#[test]
+fn threads_over_a_device_that_fails_and_lies_and_at_last_gives_up() {
+    let device = FaultDevice::new(MemoryDevice::new(8 * SEGMENT_BYTES), 5);
+    for (kind, fault) in [
+        (OpKind::Write, Fault::Error),
+        (OpKind::Write, Fault::Torn),
+        (OpKind::Write, Fault::Lost),
+        (OpKind::Read, Fault::Error),
+        (OpKind::Read, Fault::Misdirected),
+        (OpKind::Read, Fault::FlippedBit),
+    ] {
+        device.inject(FaultRule::new(kind, fault, When::Chance(0.02)));
+    }
+    device.inject(FaultRule::new(OpKind::Read, Fault::Error, When::From(20_000)));
+    let device = Arc::new(device);
+    let store = Store::open(&config(12 << 20, 8)).expect("it fits");
+    let plan = Plan { keys: 20_000, operations: 100_000, seconds: 3, large_len: 60_000 };
+    let stats = hammer(&store, 4, &plan, false, || Box::new(Inline(device.clone())));
+    assert!(stats.ssd_errors > 100 && store.ssd_is_off(), "{stats:?}");
 }
 
 #[test]

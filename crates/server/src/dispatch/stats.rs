@@ -213,9 +213,9 @@ fn general(shared: &Shared) -> Lines {
     lines.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
-/// `stats larder`.
+/// `stats larder`. Its counters never go back, so that rates can be taken from them.
 fn larder_lines(shared: &Shared) -> Lines {
-    let totals = shared.totals();
+    let totals = shared.lifetime();
     let store = shared.store.stats();
     let mut lines: Lines =
         vec![("version".into(), env!("CARGO_PKG_VERSION").to_string()), ("io".into(), shared.io.to_string())];

@@ -114,8 +114,7 @@ impl Store {
         let tiers = &self.tiers;
         let step = self.attempt(call, |shard, reservation| {
             if let Some(loaded) = call.loaded.as_ref().filter(|_| fetch.is_plain()) {
-                let current =
-                    shard.index.find(call.hash).is_some_and(|(_, e)| e.same_place(loaded.plan.entry));
+                let current = shard.index.find(call.hash).is_some_and(|(_, e)| loaded.plan.is_of(tiers, e));
                 if !current {
                     let record = shard.find_loaded(tiers, loaded, call, loaded.plan.epoch).ok().flatten();
                     let found = record.map(|record| {
@@ -174,6 +173,7 @@ impl<R> Attempt<R> {
             Attempt::Room => Attempt::Room,
             Attempt::Large(bytes) => Attempt::Large(bytes),
             Attempt::Landing => Attempt::Landing,
+            Attempt::NoSlot => Attempt::NoSlot,
         }
     }
 }

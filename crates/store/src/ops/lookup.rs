@@ -112,10 +112,7 @@ impl Shard {
             }
             let header = *record.header();
             if is_gone(&header, now, epoch) {
-                self.remove(tiers, slot, entry);
-                let head = self.head_mut();
-                head.reclaimed += 1;
-                head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
+                self.reclaim(tiers, slot, entry, &header);
                 return Look::Absent(None);
             }
             return Look::Found(Seen { slot, entry, header, ssd_value: None });
@@ -132,8 +129,7 @@ impl Shard {
         let found = if let Some(found) = buffered {
             found.filter(|(header, _)| !is_gone(header, now, epoch))
         } else {
-            let Some(loaded) = call.loaded.as_ref().filter(|loaded| loaded.plan.entry.same_place(entry))
-            else {
+            let Some(loaded) = call.loaded.as_ref().filter(|loaded| loaded.plan.is_of(tiers, entry)) else {
                 let Some(read) = tiers.log.read_of(place) else {
                     self.remove(tiers, slot, entry);
                     return Look::Absent(None);

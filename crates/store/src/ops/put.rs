@@ -191,6 +191,9 @@ fn store_new(
             other => other.retry(),
         },
         Payload::Incoming(_) => {
+            if old.is_none() && !shard.has_slot(tiers, call.now, call.hash) {
+                return Attempt::NoSlot;
+            }
             let Payload::Incoming(incoming) = std::mem::replace(payload, Payload::Bytes(&[])) else {
                 unreachable!("just matched")
             };

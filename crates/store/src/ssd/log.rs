@@ -18,6 +18,7 @@ use super::stream::{Open, STREAMS};
 use super::table::Table;
 use super::write::{Landing, Large, Work, WriteJob, WriteSource};
 use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
+use crate::admit::Budget;
 use crate::arena::Region;
 use crate::clock::Seconds;
 use crate::entry::{SsdPlace, pages_of_class};
@@ -27,6 +28,8 @@ use crate::entry::{SsdPlace, pages_of_class};
 pub(crate) enum Refused {
     /// No write buffer or no segment is free just now; a completed write will change that.
     Full,
+    /// No segment is free, and none with live items may be filled anew.
+    UsedUp,
     /// The tier is off.
     Off,
 }
@@ -53,11 +56,27 @@ pub(crate) enum Access {
 /// Writes under way at once while nobody reads; while somebody does, one.
 const WRITES_MAX: u32 = 4;
 
+/// What a log is opened with besides its memory.
+pub(crate) struct Rules {
+    /// Random: it tells this store's pages from any other's.
+    pub store: u64,
+    pub piece_bytes: usize,
+    pub landing_bytes_max: usize,
+    pub reuses: bool,
+    pub budget: Budget,
+}
+
 pub(crate) struct Log {
     pub(crate) table: Table,
     homes: Vec<Home>,
     store: u64,
     pub(super) piece_bytes: usize,
+    /// Bytes of large records that may be on their way at once, so that a slow device does not keep all of
+    /// RAM; one may always.
+    pub(super) landing_bytes_max: usize,
+    /// Whether a segment with live items may be filled anew when none is free.
+    reuses: bool,
+    pub(crate) budget: Budget,
     state: Mutex<State>,
     off: AtomicBool,
     /// Failures in a row of each [`Access`].
@@ -103,14 +122,8 @@ pub(crate) struct PageRead {
 }
 
 impl Log {
-    /// `store` is random: it tells this store's pages from any other's.
-    pub(crate) fn new(
-        table: Table,
-        homes: Vec<Home>,
-        store: u64,
-        piece_bytes: usize,
-        pieces: Vec<Region<u8>>,
-    ) -> Log {
+    pub(crate) fn new(table: Table, homes: Vec<Home>, pieces: Vec<Region<u8>>, rules: Rules) -> Log {
+        let Rules { store, piece_bytes, landing_bytes_max, reuses, budget } = rules;
         assert_eq!(table.count() as usize, homes.len());
         assert!(pieces.iter().all(|piece| piece.len() == piece_bytes));
         Log {
@@ -135,6 +148,9 @@ impl Log {
             homes,
             store,
             piece_bytes,
+            landing_bytes_max,
+            reuses,
+            budget,
         }
     }
 
@@ -233,6 +249,9 @@ impl Log {
         if let Some(at) = state.free.iter().position(|&segment| self.table.pending(segment) == 0) {
             return state.free.remove(at).ok_or(Refused::Full);
         }
+        if !self.reuses {
+            return Err(if state.free.is_empty() { Refused::UsedUp } else { Refused::Full });
+        }
         let oldest = state.sealed.iter().position(|&(segment, _)| self.table.pending(segment) == 0);
         let (segment, _) = oldest.and_then(|at| state.sealed.remove(at)).ok_or(Refused::Full)?;
         if state.rescue.as_ref().is_some_and(|rescue| rescue.segment == segment) {
@@ -329,7 +348,7 @@ impl Log {
     pub(crate) fn next_rescue(&self, reads_max: u32) -> Option<SsdPlace> {
         let mut state = self.lock();
         let state = &mut *state;
-        if !state.free.is_empty() || self.is_off() {
+        if !state.free.is_empty() || !self.reuses || self.is_off() || self.budget.is_spent() {
             return None;
         }
         let &(segment, turn) = state.sealed.front()?;

@@ -80,7 +80,8 @@ pub(crate) fn verify(id: PageId, read: &[u8]) -> Option<Records<'_>> {
     let count = u16::from_le_bytes([header[8], header[9]]);
     let content = read.get(..bytes)?;
     let sealed = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
-    if bytes < PAGE_HEADER_BYTES || u16::from_le_bytes([header[10], header[11]]) != MAGIC {
+    let turn = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
+    if bytes < PAGE_HEADER_BYTES || u16::from_le_bytes([header[10], header[11]]) != MAGIC || turn != id.turn {
         return None;
     }
     if crc32c(&[&content[4..]]) ^ id.mixed() != sealed {
@@ -144,8 +145,8 @@ mod tests {
     fn page(id: PageId) -> Vec<u8> {
         let mut page = vec![0; PAGE_BYTES];
         let mut at = PAGE_HEADER_BYTES;
-        for (key, value) in [("a", "first"), ("b", "other"), ("a", "second"), ("c", "third")] {
-            let tag = if key == "b" { 2 } else { 1 };
+        for (tag, key, value) in [(1, "a", "first"), (2, "b", "other"), (1, "a", "second"), (1, "c", "rival")]
+        {
             let header = Header { key_len: 1, value_len: value.len() as u32, tag, ..Header::default() };
             for part in [&header.encode()[..], key.as_bytes(), value.as_bytes()] {
                 page[at..at + part.len()].copy_from_slice(part);

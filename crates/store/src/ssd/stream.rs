@@ -27,6 +27,8 @@ pub(crate) enum Stream {
 }
 
 pub(crate) const STREAMS: usize = 3;
+/// With fewer segments than this there is one stream: a segment open in another would be missed.
+const STREAMS_SEGMENTS_MIN: u32 = 2 * STREAMS as u32;
 /// Items that live shorter than this share segments.
 pub(crate) const SHORT_LIVED_SECONDS: u32 = 1800;
 
@@ -58,6 +60,11 @@ pub(super) struct Filling {
 }
 
 impl Log {
+    /// The stream that takes the place of `wanted`.
+    fn stream(&self, wanted: Stream) -> Stream {
+        if self.segments() < STREAMS_SEGMENTS_MIN { Stream::Long } else { wanted }
+    }
+
     /// Appends a record to a stream's write buffer.
     pub(crate) fn append(
         &self,
@@ -69,6 +76,7 @@ impl Log {
         if self.is_off() {
             return Err(Refused::Off);
         }
+        let stream = self.stream(stream);
         let mut state = self.lock();
         let record = [&header.encode()[..], key, value];
         let bytes = header.bytes();
@@ -204,6 +212,7 @@ impl Log {
             return;
         }
         open.next_page = filling.first_page + (filling.page_at / PAGE_BYTES) as u32;
+        self.budget.charge(filling.page_at);
         state.next_id += 1;
         state.queue.push_back(Work {
             id: state.next_id,
@@ -234,8 +243,13 @@ impl Log {
         if self.is_off() {
             return Err(Refused::Off);
         }
+        let stream = self.stream(stream);
         let mut state = self.lock();
         let state = &mut *state;
+        let landing: usize = state.large.iter().map(|large| large.landing.pin.bytes()).sum();
+        if landing > 0 && landing + pin.bytes() > self.landing_bytes_max {
+            return Err(Refused::Full);
+        }
         let pages = page::pages_for(header.bytes());
         self.close_page(state, stream);
         self.seal_piece(state, stream);
@@ -269,6 +283,7 @@ impl Log {
             };
             first_page += (part.len() / PAGE_BYTES) as u32;
             parts_left += 1;
+            self.budget.charge(part.len());
             self.table.add_pending(segment);
             state.queue.push_back(work);
         }
@@ -276,12 +291,7 @@ impl Log {
         self.bytes_admitted.fetch_add(header.bytes() as u64, Relaxed);
         let to =
             SsdPlace { segment, page: page as u16, class: class_of_pages(pages), turn: (turn & 0xF) as u8 };
-        state.large.push(Large {
-            id,
-            parts_left,
-            failed: false,
-            landing: Landing { hash, from, to, _pin: pin },
-        });
+        state.large.push(Large { id, parts_left, failed: false, landing: Landing { hash, from, to, pin } });
         Ok(())
     }
 

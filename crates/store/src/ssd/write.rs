@@ -39,7 +39,7 @@ pub(crate) struct Landing {
     pub from: Entry,
     pub to: SsdPlace,
     /// Until the entry has moved, the memory under `from` must not become another record.
-    pub(super) _pin: Arc<Pin>,
+    pub(super) pin: Arc<Pin>,
 }
 
 /// One write for the caller to perform: all of `data()` to `offset` of `device`, then

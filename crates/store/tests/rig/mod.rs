@@ -28,6 +28,7 @@ pub struct Rig {
     pub now: Cell<Seconds>,
     /// Whether writes are performed when the store is busy; else operations go on with [`Patience::Drop`].
     pub writes: Cell<bool>,
+    fillers: Cell<u64>,
 }
 
 pub const SET: Put = Put {
@@ -78,6 +79,7 @@ impl Rig {
             device: FaultDevice::new(MemoryDevice::new(bytes), 1),
             now: Cell::new(Seconds(1000)),
             writes: Cell::new(true),
+            fillers: Cell::new(0),
         }
     }
 
@@ -219,12 +221,17 @@ impl Rig {
         self.run(key, |call| self.store.remove(call, remove))
     }
 
-    /// Pushes everything that is in RAM now out to the SSD, by storing twice the RAM tier's size after it.
+    /// Pushes everything that is in RAM now out to the SSD, by storing more than RAM holds after it, and
+    /// reading it so often that it takes the main queue too.
     pub fn push_out(&self) {
-        let bytes = self.store.stats().ram_tier_bytes * 2;
+        let bytes = self.store.stats().ram_tier_bytes * 3;
         let chunk = self.store.large_bytes() / 2;
-        for i in 0..bytes / chunk as u64 {
-            self.put(&format!("filler-{i}"), &vec![0; chunk], &SET);
+        for _ in 0..bytes / chunk as u64 {
+            self.fillers.set(self.fillers.get() + 1);
+            let key = format!("filler-{}", self.fillers.get());
+            // Gone by the time the next test step looks for room on the SSD.
+            self.put(&key, &vec![0; chunk], &Put { expiry: self.in_seconds(1), ..SET });
+            (0..3).for_each(|_| drop(self.get(&key)));
         }
         self.settle();
     }

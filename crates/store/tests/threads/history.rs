@@ -1,7 +1,8 @@
 //! What threads did to keys and when, and whether some order of it explains every answer. Never a thread.
 //!
-//! Each event has the moments at which it began and ended, taken from one counter. A read may answer a version only if no other
-//! write began after that version's write had ended and was itself over before the read began.
+//! Each event has the moments at which it began and ended, taken from one counter. A read may answer a
+//! version only if no other write began after that version's write had ended and was itself over before the
+//! read began.
 
 use std::collections::HashMap;
 
