@@ -1,5 +1,5 @@
-//! What the administrative text commands ask. Their grammar is in `admin_grammar.rs`; what they do, and whether they are
-//! allowed, is the server's.
+//! What the administrative text commands ask. Their grammar is in `admin_grammar.rs`; what they do, and
+//! whether they are allowed, is the server's.
 
 use crate::reply::Reply;
 

@@ -1,4 +1,5 @@
-//! The grammar of the administrative text commands, and the end of unknown verbs. Syntax only: the server answers.
+//! The grammar of the administrative text commands, and the end of unknown verbs. Syntax only: the server
+//! answers.
 
 use crate::admin::{Admin, Automove, Clock, Crawler, Lru, ShutdownMode, Slabs, WatchClasses};
 use crate::classic::{is_noreply, reply};

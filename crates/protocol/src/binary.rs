@@ -42,8 +42,8 @@ impl Header {
         })
     }
 
-    /// Whether the lengths are what the opcode calls for; None when there is no such opcode. Stricter than memcached
-    /// where that leaves bytes behind which nothing can make sense of.
+    /// Whether the lengths are what the opcode calls for; None when there is no such opcode. Stricter than
+    /// memcached where that leaves bytes behind which nothing can make sense of.
     fn lengths_fit(&self) -> Option<bool> {
         let Header { key_len, extras_len, body_len, .. } = *self;
         let bare = extras_len == 0 && key_len == 0 && body_len == 0;

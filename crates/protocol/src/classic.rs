@@ -1,5 +1,5 @@
-//! The verbs of the text wires, told apart by length and bytes, and the grammar of the classic ones. The meta verbs
-//! are in `meta.rs`, the administrative ones in `admin.rs`.
+//! The verbs of the text wires, told apart by length and bytes, and the grammar of the classic ones. The meta
+//! verbs are in `meta.rs`, the administrative ones in `admin.rs`.
 
 use crate::key::{Key, Keys};
 use crate::limits::LIMITS;
@@ -101,8 +101,8 @@ fn read<'a>(keys: Keys<'a>, touch: Option<Exptime>, with_cas: bool) -> Get<'a> {
 /// `set|add|replace|append|prepend <key> <flags> <exptime> <bytes> [noreply]`,
 /// `cas <key> <flags> <exptime> <bytes> <unique> [noreply]`
 ///
-/// While the length is not known nothing can be swallowed and nobody knows whether an answer is wanted; once it is,
-/// whatever else is wrong costs the data too, so that it is not taken for commands.
+/// While the length is not known nothing can be swallowed and nobody knows whether an answer is wanted; once
+/// it is, whatever else is wrong costs the data too, so that it is not taken for commands.
 #[inline]
 fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, mode: StoreMode, compares: bool) -> Step<'a> {
     let (Some(key), Some(flags), Some(exptime), Some(value_len)) =

@@ -1,5 +1,5 @@
-//! Lines that list keys: `lru_crawler metadump`, `mgdump`, `stats cachedump`. Who lists, and how the list begins and
-//! ends (`OK` first; `END` after metadump and cachedump, `EN` after mgdump), is the server's.
+//! Lines that list keys: `lru_crawler metadump`, `mgdump`, `stats cachedump`. Who lists, and how the list
+//! begins and ends (`OK` first; `END` after metadump and cachedump, `EN` after mgdump), is the server's.
 
 use crate::item::ItemInfo;
 use crate::{base64, number};
@@ -17,8 +17,8 @@ pub fn uri_encode(out: &mut Vec<u8>, key: &[u8]) {
     }
 }
 
-/// One item of `metadump`. `exp_unix` is None for an item that never expires; `la_unix` is the last access; both in
-/// Unix seconds. These lines end in a bare LF, as memcached's do.
+/// One item of `metadump`. `exp_unix` is None for an item that never expires; `la_unix` is the last access;
+/// both in Unix seconds. These lines end in a bare LF, as memcached's do.
 pub fn metadump_line(
     out: &mut Vec<u8>,
     key: &[u8],

@@ -36,7 +36,8 @@ pub(crate) fn hit_head(out: &mut Vec<u8>, flags: &[u8], key: &[u8], item: &ItemI
             // The item says how it shows its key, whatever this request sent.
             Some(b'k') => push_key(out, key, item.key_is_binary),
             Some(b'O') => push_token(out, token),
-            // Where these stand says which time to live the `t`s see: before them the old one, after them the new.
+            // Where these stand says which time to live the `t`s see: before them the old one, after them the
+            // new.
             Some(b'T' | b'N') => ttl_s = item.ttl_after_s,
             _ => {}
         }

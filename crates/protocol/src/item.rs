@@ -9,7 +9,8 @@ pub struct ItemInfo {
     pub cas: u64,
     /// The value's length in bytes after the request.
     pub value_len: u32,
-    /// Seconds to live before the request changed that; None: never expires (and so for an item just vivified).
+    /// Seconds to live before the request changed that; None: never expires (and so for an item just
+    /// vivified).
     pub ttl_before_s: Option<u32>,
     /// Seconds to live after the request; None: never expires.
     pub ttl_after_s: Option<u32>,

@@ -67,7 +67,8 @@ impl fmt::Debug for Key<'_> {
     }
 }
 
-/// The keys of a read, in request order, duplicates kept. An iterator; cloning it starts over from where it stands.
+/// The keys of a read, in request order, duplicates kept. An iterator; cloning it starts over from where it
+/// stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys<'a>(KeysRepr<'a>);
 

@@ -1,13 +1,13 @@
 //! memcached's wire, sans-IO: bytes in, [`Request`]s out; outcomes in, bytes out.
 //!
-//! One normalised [`Request`] serves the three wires (classic text, meta text, binary), so that whoever executes
-//! requests does it once; the [`Reply`] inside each request remembers how to say the answer on the wire it came from.
-//! No sockets, no clock, no store, no allocation on the hot path.
+//! One normalised [`Request`] serves the three wires (classic text, meta text, binary), so that whoever
+//! executes requests does it once; the [`Reply`] inside each request remembers how to say the answer on the
+//! wire it came from. No sockets, no clock, no store, no allocation on the hot path.
 //!
 //! ```text
-//! bytes ── parse() ──> Step::Request(Request { .., reply }) ── executed elsewhere ──> reply.hit_head(..) ──> bytes
-//!              └─────> Step::Body(Store { .., reply }) ─────── value streamed ──────> reply.outcome(..) ──┘
-//!              └─────> Step::Reject(reject) ────────────────────────────────────────> reject.encode(..) ──┘
+//! bytes -- parse() --> Step::Request(Request { .., reply }) -- executed elsewhere --> reply.hit_head(..) --> bytes
+//!              +-----> Step::Body(Store { .., reply }) ------- value streamed ------> reply.outcome(..) --+
+//!              +-----> Step::Reject(reject) ----------------------------------------> reject.encode(..) --+
 //! ```
 //!
 //! ```
@@ -27,8 +27,8 @@
 //! assert_eq!(out, b"VALUE larder 0 3\r\nham\r\nEND\r\n");
 //! ```
 //!
-//! What is accepted and every string that is said is memcached's, version [`VERSION`]. Where a behaviour of that
-//! version looks like an accident the comment at the place says what is done here and why.
+//! What is accepted and every string that is said is memcached's, version [`VERSION`]. Where a behaviour of
+//! that version looks like an accident the comment at the place says what is done here and why.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -74,5 +74,6 @@ pub use request::{
     Arith, Debug, Delete, Exptime, Flush, Get, KEY_BYTES_MAX, Request, Store, StoreMode, Touch,
 };
 
-/// The version this wire is: what `version` answers. Clients parse it as three numbers, so nothing may follow.
+/// The version this wire is: what `version` answers. Clients parse it as three numbers, so nothing may
+/// follow.
 pub const VERSION: &str = "1.6.45";

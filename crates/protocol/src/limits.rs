@@ -2,14 +2,15 @@
 
 use crate::request::KEY_BYTES_MAX;
 
-/// The bounds of the wire. There is one set, [`Limits::MEMCACHED`]; the fields are public so that whoever sizes
-/// buffers can say where its numbers come from.
+/// The bounds of the wire. There is one set, [`Limits::MEMCACHED`]; the fields are public so that whoever
+/// sizes buffers can say where its numbers come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// A command line longer than this that has not ended yet closes the connection, unless it is a multi-get.
-    /// A longer line that arrived whole is served, as memcached does.
+    /// A command line longer than this that has not ended yet closes the connection, unless it is a
+    /// multi-get. A longer line that arrived whole is served, as memcached does.
     pub line_bytes_max: usize,
-    /// The longest line of all, terminator included: what a multi-get may grow to. memcached has no bound here.
+    /// The longest line of all, terminator included: what a multi-get may grow to. memcached has no bound
+    /// here.
     pub get_line_bytes_max: usize,
     /// How many blanks may stand before `get` for the line to count as a multi-get.
     pub leading_blanks_max: usize,
@@ -19,8 +20,8 @@ pub struct Limits {
     pub meta_tokens_max: usize,
     /// The longest opaque token, its `O` included.
     pub opaque_bytes_max: usize,
-    /// The longest value a text line may announce. Far above what a server will store: up to here the data is
-    /// swallowed, beyond it the line is not believed.
+    /// The longest value a text line may announce. Far above what a server will store: up to here the data
+    /// is swallowed, beyond it the line is not believed.
     pub value_bytes_max: u32,
     /// The most a binary request can be before its value: header, extras and key.
     pub binary_head_bytes_max: usize,

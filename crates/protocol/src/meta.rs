@@ -81,8 +81,8 @@ pub(crate) fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
         return malformed(text::META_OPAQUE_TOO_LONG);
     }
     let concatenates = matches!(mode, StoreMode::Append | StoreMode::Prepend);
-    // A compare turns set and replace into one and the same thing; add ignores it; for append and prepend zero
-    // stands for none.
+    // A compare turns set and replace into one and the same thing; add ignores it; for append and prepend
+    // zero stands for none.
     let (mode, compare) = match (mode, found.compare) {
         (StoreMode::Set | StoreMode::Replace, Some(cas)) => (StoreMode::Set, Some(cas)),
         (StoreMode::Add, _) => (StoreMode::Add, None),

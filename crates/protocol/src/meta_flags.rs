@@ -26,8 +26,9 @@ pub(crate) struct Flags {
     pub(crate) mode: Option<u8>,
 }
 
-/// Reads the flags of a command whose verb, key (and length) make `before` tokens. The first flag that is unknown or
-/// comes twice ends it; of several bad tokens the last is the one that is named, as memcached has it.
+/// Reads the flags of a command whose verb, key (and length) make `before` tokens. The first flag that is
+/// unknown or comes twice ends it; of several bad tokens the last is the one that is named, as memcached has
+/// it.
 pub(crate) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static str> {
     let mut found = Flags::default();
     let mut seen = 0u128;

@@ -1,6 +1,7 @@
 //! What became of a request that does not read a value.
 
-/// How a request ended. How that reads depends on the verb and the wire: [`Reply::outcome`](crate::Reply::outcome).
+/// How a request ended. How that reads depends on the verb and the wire:
+/// [`Reply::outcome`](crate::Reply::outcome).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {

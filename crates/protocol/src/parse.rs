@@ -1,4 +1,5 @@
-//! From the front of a connection's input to one step: which wire, where a line ends, whether a body is there.
+//! From the front of a connection's input to one step: which wire, where a line ends, whether a body is
+//! there.
 
 use memchr::memchr;
 
@@ -42,8 +43,9 @@ pub enum Step<'a> {
         len: usize,
     },
     /// The head of a store whose value is not there yet. Either wait for all of it and parse again, or take
-    /// `head` bytes off, stream `request.value_len` bytes elsewhere, and check the `tail` bytes that follow with
-    /// [`body_tail_is_valid`] (answer [`Outcome::BadDataChunk`](crate::Outcome::BadDataChunk) if they are not).
+    /// `head` bytes off, stream `request.value_len` bytes elsewhere, and check the `tail` bytes that follow
+    /// with [`body_tail_is_valid`] (answer [`Outcome::BadDataChunk`](crate::Outcome::BadDataChunk) if
+    /// they are not).
     Body {
         /// What is asked; its value is empty.
         request: Store<'a>,
@@ -52,7 +54,8 @@ pub enum Step<'a> {
         /// The bytes after the value: 2 on the text wires, 0 on the binary one.
         tail: usize,
     },
-    /// Malformed. Say `reject`, consume `len`, then discard `swallow` further bytes, which need not be there yet.
+    /// Malformed. Say `reject`, consume `len`, then discard `swallow` further bytes, which need not be there
+    /// yet.
     Reject {
         /// What to answer.
         reject: Reject,
@@ -134,8 +137,8 @@ fn parse_text(input: &[u8]) -> Step<'_> {
     classic::parse(Frame { line, input, head })
 }
 
-/// A line of fewer than four bytes, its end included: malformed whatever it says, but for `mn` and a bare LF, which
-/// did work for long.
+/// A line of fewer than four bytes, its end included: malformed whatever it says, but for `mn` and a bare LF,
+/// which did work for long.
 fn shortest(line: &[u8], len: usize) -> Step<'_> {
     if line == b"mn" {
         let reply = Reply::Meta { verb: Verb::Noop, flags: &[], quiet: false, base64: false, value: false };

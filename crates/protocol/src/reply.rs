@@ -1,4 +1,5 @@
-//! How to say the answer on the wire that the request came from. The words themselves are in the `encode_*` files.
+//! How to say the answer on the wire that the request came from. The words themselves are in the `encode_*`
+//! files.
 
 use crate::item::ItemInfo;
 use crate::outcome::Outcome;
@@ -88,8 +89,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Everything before the value of an item that was found. `with_value` says whether the value will follow; the
-    /// classic wire always sends it.
+    /// Everything before the value of an item that was found. `with_value` says whether the value will
+    /// follow; the classic wire always sends it.
     #[inline]
     pub fn hit_head(&self, out: &mut Vec<u8>, key: &[u8], item: &ItemInfo, with_value: bool) {
         match self {
@@ -167,8 +168,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// This reply without ties to the input, for a request that must wait while the input moves on. Allocates only
-    /// where meta flags were sent.
+    /// This reply without ties to the input, for a request that must wait while the input moves on. Allocates
+    /// only where meta flags were sent.
     pub fn to_owned_reply(&self) -> OwnedReply {
         let (bare, flags): (Reply<'static>, &[u8]) = match *self {
             Reply::Classic { verb, noreply, with_cas } => (Reply::Classic { verb, noreply, with_cas }, &[]),

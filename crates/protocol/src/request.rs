@@ -1,4 +1,5 @@
-//! What a client can ask, normalised over the three wires. Borrowed from the input; nothing here executes anything.
+//! What a client can ask, normalised over the three wires. Borrowed from the input; nothing here executes
+//! anything.
 
 use crate::admin::Admin;
 use crate::key::{Key, Keys};

@@ -6,8 +6,8 @@ use crate::reply::Reply;
 use crate::{base64, number, text};
 
 impl Reply<'_> {
-    /// One statistic: `STAT <name> <value>`, or a packet with name and value. The value must not be empty, and the
-    /// name must hold no blank: clients take both for the end of what they can parse.
+    /// One statistic: `STAT <name> <value>`, or a packet with name and value. The value must not be empty,
+    /// and the name must hold no blank: clients take both for the end of what they can parse.
     pub fn stat(&self, out: &mut Vec<u8>, name: &str, value: &[u8]) {
         if let Reply::Binary { opcode, opaque, .. } = self {
             let fields = Header {
@@ -52,8 +52,9 @@ impl Reply<'_> {
         self.line(out, text::ERROR);
     }
 
-    /// The answer to `me` for an item that is there; `class` and `size` (in bytes, all overhead included) are what the
-    /// store makes of memcached's slab class and total size. For one that is not, [`Reply::miss`].
+    /// The answer to `me` for an item that is there; `class` and `size` (in bytes, all overhead included) are
+    /// what the store makes of memcached's slab class and total size. For one that is not,
+    /// [`Reply::miss`].
     pub fn debug(&self, out: &mut Vec<u8>, key: &[u8], item: &ItemInfo, class: u32, size: u64) {
         out.extend_from_slice(b"ME ");
         if item.key_is_binary {

@@ -1,5 +1,5 @@
-//! Random bytes and mutated requests for a few seconds: see `support/fuzz_body.rs` for what must hold. The fuzz target
-//! of the same name in `fuzz/` runs the same body for as long as one likes.
+//! Random bytes and mutated requests for a few seconds: see `support/fuzz_body.rs` for what must hold. The
+//! fuzz target of the same name in `fuzz/` runs the same body for as long as one likes.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! The probe of 1.6.18 against this parser: what is answered without looking at stored state. Where 1.6.45 answers
-//! otherwise the difference is named; what is neither the same nor named fails.
+//! The probe of 1.6.18 against this parser: what is answered without looking at stored state. Where 1.6.45
+//! answers otherwise the difference is named; what is neither the same nor named fails.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! The daemon's clock: seconds for expiry, and what clients' exptimes mean on it. Precise instants are `std::time::Instant`.
+//! The daemon's clock: seconds for expiry, and what clients' exptimes mean on it. Precise instants are
+//! `std::time::Instant`.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,14 +8,16 @@ use larder_protocol::Exptime;
 use larder_store::{Expiry, Seconds};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Exptimes up to this many seconds (30 days) are relative, larger ones are absolute Unix time (memcached's rule).
+/// Exptimes up to this many seconds (30 days) are relative, larger ones are absolute Unix time (memcached's
+/// rule).
 const RELATIVE_MAX: i32 = 60 * 60 * 24 * 30;
 
 /// Seconds since the machine started, which do not run backwards when somebody sets the time.
 pub struct Clock {
     /// Unix time at second 0 of this clock.
     unix_base: i64,
-    /// Added for tests by the hidden command `debugtime`; `PAUSED` set means the time stands still at that value.
+    /// Added for tests by the hidden command `debugtime`; `PAUSED` set means the time stands still at that
+    /// value.
     shift: AtomicI64,
     paused_at: AtomicI64,
 }

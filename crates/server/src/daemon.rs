@@ -1,7 +1,8 @@
 //! Starts everything in the right order, waits for a signal, stops everything.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -156,6 +157,10 @@ fn open_store(config: &Config, ssd: &ssd::Ssd) -> Result<Store, String> {
     if random.ok() != Some(seed.len()) {
         return Err("the system gives no random numbers".into());
     }
+    let memory_file = match &config.memory_file {
+        None => None,
+        Some(path) => Some(Arc::new(open_memory_file(path)?)),
+    };
     Store::open(&StoreConfig {
         memory_bytes: config.memory_limit_bytes,
         ssd: ssd.spans.clone(),
@@ -163,9 +168,26 @@ fn open_store(config: &Config, ssd: &ssd::Ssd) -> Result<Store, String> {
         index_bytes: config.index_memory_bytes,
         ssd_write_limit: config.ssd_write_limit,
         evict: config.evictions,
+        memory_file,
         seed: u64::from_ne_bytes(seed),
     })
     .map_err(|error| format!("{error} (-m, --ssd, --item-size, --index-memory)"))
+}
+
+/// Opens the file that the memory is to live in, for this process alone.
+fn open_memory_file(path: &Path) -> Result<File, String> {
+    let shown = path.display();
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.map_err(|error| {
+        format!("--memory-file {shown}: {error}; give a path in a directory you can write, best on tmpfs")
+    })?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(format!("--memory-file {shown}: another process uses it; give each its own"))
+        }
+        Err(TryLockError::Error(error)) => Err(format!("--memory-file {shown}: {error}")),
+    }
 }
 
 fn mib(bytes: u64) -> u64 {
@@ -177,6 +199,12 @@ fn greet(shared: &Shared, listeners: &[listen::Listener], ssd: &ssd::Ssd) {
     let config = &shared.config;
     for warning in config.warnings.iter().chain(&ssd.warnings) {
         eprintln!("larder: {warning}");
+    }
+    if let Some(path) = &config.memory_file {
+        eprintln!(
+            "larder: {} holds the memory; what was in it is not taken over yet: starting cold",
+            path.display()
+        );
     }
     if shared.logs(1) && !config.ignored.is_empty() {
         eprintln!("larder: accepted without effect: {}", config.ignored.join(" "));
@@ -206,9 +234,8 @@ fn greet(shared: &Shared, listeners: &[listen::Listener], ssd: &ssd::Ssd) {
     );
     match listeners.first() {
         Some(listen::Listener { port: Some(port), .. }) => {
-            text += &format!(
-                "  try     printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\nquit\\r\\n' | nc localhost {port}\n"
-            );
+            text += "  try     printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\nquit\\r\\n' |\n";
+            text += &format!("          bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}; cat >&3; cat <&3'\n");
         }
         Some(listener) => {
             text += &format!("  try     printf 'version\\r\\nquit\\r\\n' | nc -U {}\n", listener.name);

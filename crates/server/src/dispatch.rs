@@ -1,4 +1,5 @@
-//! From a request to calls of the store and back to an answer: the one place where the wire and the store meet.
+//! From a request to calls of the store and back to an answer: the one place where the wire and the store
+//! meet.
 
 mod admin;
 mod reads;

@@ -1,7 +1,8 @@
 //! The daemon `larder` as a library: what `main.rs` starts and the tests reach.
 //!
-//! In reading order: [`config`] (options to values), [`daemon`] (start and stop), [`worker`] (one event loop), [`session`] (one
-//! connection, sans-IO), `dispatch` (requests to store calls and back), [`shared`] and [`counters`] (what all workers see).
+//! In reading order: [`config`] (options to values), [`daemon`] (start and stop), [`worker`] (one event
+//! loop), [`session`] (one connection, sans-IO), `dispatch` (requests to store calls and back), [`shared`]
+//! and [`counters`] (what all workers see).
 
 pub mod clock;
 pub mod config;

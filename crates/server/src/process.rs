@@ -1,4 +1,5 @@
-//! What the daemon asks of the system about itself: users, background, limits, processor time. The server's only unsafe file.
+//! What the daemon asks of the system about itself: users, background, limits, processor time. The server's
+//! only unsafe file.
 
 use std::ffi::CString;
 use std::io;
@@ -20,8 +21,8 @@ pub fn cpu_time() -> (Duration, Duration) {
 
 /// Leaves the terminal and goes on in the background, before any thread is started.
 pub fn daemonize() -> io::Result<()> {
-    // SAFETY: called while the process has one thread, so the child is whole; the working directory stays, because relative
-    // paths count from it.
+    // SAFETY: called while the process has one thread, so the child is whole; the working directory stays,
+    // because relative paths count from it.
     match unsafe { libc::daemon(1, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -31,8 +32,8 @@ pub fn daemonize() -> io::Result<()> {
 /// Gives up root for `user`, with that user's groups.
 pub fn become_user(user: &str) -> io::Result<()> {
     let name = CString::new(user).map_err(|_| io::Error::other("the user's name holds a NUL"))?;
-    // SAFETY: getpwnam answers null or a record that is valid until the next call; only this thread runs yet, and the fields are
-    // copied at once. The others take plain numbers and a valid string.
+    // SAFETY: getpwnam answers null or a record that is valid until the next call; only this thread runs yet,
+    // and the fields are copied at once. The others take plain numbers and a valid string.
     unsafe {
         let (uid, gid) = match user.parse::<libc::uid_t>() {
             Ok(number) => (number, number),

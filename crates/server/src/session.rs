@@ -8,8 +8,9 @@
 //!     |   read_done(Barrier) / room_made       +--> Waits: the request at the front of the input is executed again
 //!     +----------------------------------------+
 //! ```
-//! A plain get that needs the SSD does not hold up what follows it: its place in the output is kept, and it is answered
-//! when its read is done. Everything else that needs the SSD, or room, waits at the front of the input.
+//! A plain get that needs the SSD does not hold up what follows it: its place in the output is kept, and it
+//! is answered when its read is done. Everything else that needs the SSD, or room, waits at the front of the
+//! input.
 
 mod output;
 mod receive;
@@ -61,7 +62,8 @@ pub enum Wait {
     None,
     /// For the read of the request at the front.
     Read,
-    /// For room in RAM or on the SSD: call [`Session::room_made`] when a write has completed, and after a while anyway.
+    /// For room in RAM or on the SSD: call [`Session::resume`] when a write has completed, and after a while
+    /// anyway.
     Room,
     /// For reads of this or other sessions to finish.
     Reads,

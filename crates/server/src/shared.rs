@@ -1,4 +1,5 @@
-//! What all workers share: the store, the clock, the configuration, the counts of connections and their memory.
+//! What all workers share: the store, the clock, the configuration, the counts of connections and their
+//! memory.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -77,7 +78,8 @@ impl Shared {
         }
     }
 
-    fn sum(&self) -> Totals {
+    /// What all workers counted since the daemon started.
+    pub fn lifetime(&self) -> Totals {
         let mut totals = Totals::default();
         self.counters.iter().for_each(|counters| counters.add_to(&mut totals));
         totals
@@ -85,12 +87,12 @@ impl Shared {
 
     /// What all workers counted since the last reset.
     pub fn totals(&self) -> Totals {
-        self.sum().since(&self.baseline.lock().unwrap_or_else(PoisonError::into_inner))
+        self.lifetime().since(&self.baseline.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Begins to count from zero.
     pub fn reset_counters(&self) {
-        *self.baseline.lock().unwrap_or_else(PoisonError::into_inner) = self.sum();
+        *self.baseline.lock().unwrap_or_else(PoisonError::into_inner) = self.lifetime();
     }
 
     /// Whether a daemon at this verbosity logs what needs `level`.

@@ -37,12 +37,14 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
             path: path.path.clone(),
         };
         let mut device = FileDevice::open(&options).map_err(|error| format!("--ssd: {error}"))?;
-        // The index lives in memory, so whatever an earlier process wrote here is forgotten, and must never be taken for ours.
+        // The index lives in memory, so whatever an earlier process wrote here is forgotten, and must never
+        // be taken for ours.
         device.renew().map_err(|error| format!("--ssd {}: {error}", path.path.display()))?;
         let shown = path.path.display();
         if !device.is_direct() {
             ssd.warnings.push(format!(
-                "{shown} does not allow direct I/O (a file in memory?): the kernel's page cache will hold a second copy"
+                "{shown} does not allow direct I/O (a file in memory?): the kernel's page cache will hold a \
+                 second copy"
             ));
         }
         let length = device.len();

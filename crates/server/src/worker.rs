@@ -1,4 +1,5 @@
-//! One event loop: its sockets by epoll, its SSD reads and writes by one I/O queue whose completions wake the same loop.
+//! One event loop: its sockets by epoll, its SSD reads and writes by one I/O queue whose completions wake the
+//! same loop.
 //!
 //! ```text
 //!   epoll_wait --> accept (first worker) --> hand connections out
@@ -308,7 +309,8 @@ impl Worker {
         }
     }
 
-    /// Ends what is idle, waits for what is not, at last closes everything and writes what is buffered. True when done.
+    /// Ends what is idle, waits for what is not, at last closes everything and writes what is buffered. True
+    /// when done.
     fn drain(&mut self, stop_at: Instant) -> io::Result<bool> {
         let _ = self.accept_on(false);
         let late = self.instant >= stop_at;

@@ -1,15 +1,16 @@
 //! Who deserves an SSD write. Pure policy: no bytes move here.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Seconds;
 use crate::shard::RamQueue;
 
-/// A limit on the bytes written to the SSD a second, for the device's endurance.
+/// A limit on the bytes written to the SSD a second, for the device's endurance: whole pages, as the device
+/// gets them.
 pub(crate) struct Budget {
     bytes_per_second: Option<u64>,
-    state: Mutex<(Seconds, u64)>,
+    /// Up to when it has been filled, and what is left; below zero by what was written beyond it.
+    state: Mutex<(Seconds, i64)>,
 }
 
 impl Budget {
@@ -21,25 +22,35 @@ impl Budget {
         self.bytes_per_second.is_some()
     }
 
-    /// Takes `bytes` out of this second's budget, if they are there. One second's worth may be saved up.
-    pub(crate) fn spend(&self, bytes: usize, now: Seconds) -> bool {
+    fn state(&self) -> MutexGuard<'_, (Seconds, i64)> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether something may be written now. One second's worth may be saved up.
+    pub(crate) fn allows(&self, now: Seconds) -> bool {
         let Some(rate) = self.bytes_per_second else {
             return true;
         };
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let (since, left) = &mut *state;
         if now > *since {
-            *left = left
-                .saturating_add(rate.saturating_mul(u64::from(now.0 - since.0)))
-                .min(rate.saturating_mul(2));
+            let filled = i128::from(*left) + i128::from(rate) * i128::from(now.0 - since.0);
+            *left = filled.min(i128::from(rate) * 2).min(i128::from(i64::MAX)) as i64;
             *since = now;
         }
-        match left.checked_sub(bytes as u64) {
-            Some(rest) => {
-                *left = rest;
-                true
-            }
-            None => false,
+        *left > 0
+    }
+
+    /// Whether nothing was left when it was last filled.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_limited() && self.state().1 <= 0
+    }
+
+    /// Takes what goes to the device out of the budget.
+    pub(crate) fn charge(&self, bytes: usize) {
+        if self.is_limited() {
+            let mut state = self.state();
+            state.1 = state.1.saturating_sub_unsigned(bytes as u64);
         }
     }
 }
@@ -54,8 +65,8 @@ pub(crate) struct Candidate {
 /// Items that expire sooner than this are not worth a write.
 const SECONDS_LEFT_MIN: u32 = 2;
 
-/// Whether the candidate is worth a write. While the SSD has room, everything is that won't expire at once; when a write costs
-/// a live item its place, or writes are rationed, only what was read or came back.
+/// Whether the candidate is worth a write. While the SSD has room, everything is that won't expire at once;
+/// when a write costs a live item its place, or writes are rationed, only what was read or came back.
 pub(crate) fn is_worth_a_write(candidate: &Candidate, rationed: bool) -> bool {
     if candidate.seconds_left.is_some_and(|left| left < SECONDS_LEFT_MIN) {
         return false;
@@ -68,12 +79,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_budget_saves_up_two_seconds_at_most() {
+    fn the_budget_saves_up_two_seconds_at_most_and_what_was_overdrawn_is_paid_back() {
         let budget = Budget::new(Some(100));
-        assert!(budget.spend(100, Seconds(1)));
-        assert!(budget.spend(100, Seconds(1000)) && budget.spend(100, Seconds(1000)));
-        assert!(!budget.spend(1, Seconds(1000)));
-        assert!(budget.spend(100, Seconds(1001)) && !budget.spend(1, Seconds(1001)));
+        assert!(!budget.allows(Seconds(0)) && budget.allows(Seconds(1)));
+        budget.charge(100);
+        assert!(!budget.allows(Seconds(1)) && budget.is_spent());
+        assert!(budget.allows(Seconds(1000)));
+        budget.charge(450);
+        assert!(!budget.allows(Seconds(1000)) && !budget.allows(Seconds(1002)));
+        assert!(budget.allows(Seconds(1003)));
+        let unlimited = Budget::new(None);
+        unlimited.charge(1 << 40);
+        assert!(unlimited.allows(Seconds(0)) && !unlimited.is_spent());
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The one mapped block of memory that holds a store's RAM side, carved into regions that never overlap.
 //!
-//! Offsets, never pointers, are kept inside the arena, so the same bytes can be mapped again at another address by a
-//! later process. A [`Region`] is an owned slice of the mapping: whoever holds it has it alone. Memory that changes
-//! owners while the store runs (RAM segments) is handed out as a [`SharedRegion`], whose users prove their claim.
+//! Offsets, never pointers, are kept inside the arena, so the same bytes can be mapped again at another
+//! address by a later process. A [`Region`] is an owned slice of the mapping: whoever holds it has it alone.
+//! Memory that changes owners while the store runs (RAM segments) is handed out as a [`SharedRegion`], whose
+//! users prove their claim.
 
 use std::fs::File;
 use std::io;
@@ -33,7 +34,8 @@ unsafe impl Plain for AtomicU64 {}
 unsafe impl Plain for crate::index::Bucket {}
 // SAFETY: only u64 fields (asserted beside its definition): no padding.
 unsafe impl Plain for crate::shard::ShardHead {}
-// SAFETY: only AtomicU32 fields and arrays of AtomicU64 at an aligned offset (asserted beside its definition).
+// SAFETY: only AtomicU32 fields and arrays of AtomicU64 at an aligned offset (asserted beside its
+// definition).
 unsafe impl Plain for crate::ssd::table::SegmentMeta {}
 // SAFETY: only AtomicU32 fields.
 unsafe impl Plain for crate::ram::pool::SegmentMeta {}
@@ -50,8 +52,8 @@ unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: start and bytes are those of a mapping made in Arena::new; every Region holds the Arc that keeps
-        // it, so no slice of it is alive. A failure can only leak address space.
+        // SAFETY: start and bytes are those of a mapping made in Arena::new; every Region holds the Arc that
+        // keeps it, so no slice of it is alive. A failure can only leak address space.
         unsafe {
             let _ = munmap(self.start.as_ptr().cast(), self.bytes);
         }
@@ -68,8 +70,8 @@ impl Arena {
     /// Maps `bytes` of zeroed memory, or, with `file` (already at least that long), the file's own bytes.
     pub(crate) fn new(bytes: usize, file: Option<&File>) -> io::Result<Arena> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a null hint lets the kernel choose free addresses, so nothing existing is replaced. A file mapping
-        // is shared with whoever else maps the file; the store's lock on it keeps others out.
+        // SAFETY: a null hint lets the kernel choose free addresses, so nothing existing is replaced. A file
+        // mapping is shared with whoever else maps the file; the store's lock on it keeps others out.
         let start = unsafe {
             match file {
                 None => mmap_anonymous(
@@ -83,7 +85,8 @@ impl Arena {
         }?;
         let start =
             NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::other("mapping at address zero"))?;
-        // SAFETY: exactly the range just mapped; the advice changes speed, not contents. Ignored where unsupported.
+        // SAFETY: exactly the range just mapped; the advice changes speed, not contents. Ignored where
+        // unsupported.
         unsafe {
             let _ = madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage);
         }
@@ -110,6 +113,12 @@ impl Arena {
         Region { start, len, _mapping: self.mapping.clone(), owns: PhantomData }
     }
 
+    /// An owned region of `bytes` that begins on a page, as direct I/O asks.
+    pub(crate) fn carve_pages(&mut self, bytes: usize) -> Region<u8> {
+        let start = self.take(bytes, 4096);
+        Region { start, len: bytes, _mapping: self.mapping.clone(), owns: PhantomData }
+    }
+
     /// A page-aligned region of bytes whose parts change owners.
     pub(crate) fn carve_shared(&mut self, bytes: usize) -> SharedRegion {
         SharedRegion { start: self.take(bytes, 4096), bytes, _mapping: self.mapping.clone() }
@@ -124,7 +133,8 @@ pub(crate) struct Region<T: Plain> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: a Region is the only way to its bytes (carve never hands out a byte twice), like a Box<[T]>; T: Send.
+// SAFETY: a Region is the only way to its bytes (carve never hands out a byte twice), like a Box<[T]>; T:
+// Send.
 unsafe impl<T: Plain> Send for Region<T> {}
 // SAFETY: as for Box<[T]>: sharing it shares only &T.
 unsafe impl<T: Plain + Sync> Sync for Region<T> {}
@@ -132,8 +142,8 @@ unsafe impl<T: Plain + Sync> Sync for Region<T> {}
 impl<T: Plain> Deref for Region<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        // SAFETY: start..start+len lies in the mapping, is aligned (carve), initialised (mapped memory, T: Plain) and
-        // owned by self alone.
+        // SAFETY: start..start+len lies in the mapping, is aligned (carve), initialised (mapped memory, T:
+        // Plain) and owned by self alone.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
@@ -196,11 +206,13 @@ mod tests {
         let mut a = arena.carve::<u64>(100);
         let mut b = arena.carve::<u8>(1);
         let c = arena.carve::<u64>(10);
+        let pages = arena.carve_pages(8192);
+        assert!((pages.as_ptr() as usize).is_multiple_of(4096) && pages.len() == 8192);
         drop(arena);
         a.fill(u64::MAX);
         b[0] = 7;
         assert!(a.len() == 100 && a.iter().all(|&word| word == u64::MAX));
-        assert!(c.iter().all(|&word| word == 0) && c.as_ptr() as usize % 64 == 0);
+        assert!(c.iter().all(|&word| word == 0) && (c.as_ptr() as usize).is_multiple_of(64));
     }
 
     #[test]

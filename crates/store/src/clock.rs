@@ -1,7 +1,7 @@
 //! Time as the store sees it: whole seconds, handed in by the caller. Nothing here reads a clock.
 
-/// A point in time in whole seconds on the caller's clock, which must not run backwards. 0 is never a real moment,
-/// so it can stand for "never expires" in a record.
+/// A point in time in whole seconds on the caller's clock, which must not run backwards. 0 is never a real
+/// moment, so it can stand for "never expires" in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Seconds(pub u32);
 
@@ -10,8 +10,8 @@ pub struct Seconds(pub u32);
 pub enum Expiry {
     /// Not by time.
     Never,
-    /// From this moment on. A moment in the past makes an item that is stored but never seen, as memcached does for
-    /// a negative exptime.
+    /// From this moment on. A moment in the past makes an item that is stored but never seen, as memcached
+    /// does for a negative exptime.
     At(Seconds),
 }
 

@@ -22,8 +22,9 @@ pub(crate) enum State {
 /// +---------+-----+---------+-----+------------+--------+--------+
 /// |   16    |  2  |    6    |  2  |     22     |   12   |   4    |
 /// ```
-/// In RAM, `segment` and `page` together are the record's place in the arena in units of 8 bytes, and `class` and
-/// `turn` are 0. On the SSD, `class` tells how many pages to read and `turn` which filling of the segment is meant.
+/// In RAM, `segment` and `page` together are the record's place in the arena in units of 8 bytes, and `class`
+/// and `turn` are 0. On the SSD, `class` tells how many pages to read and `turn` which filling of the segment
+/// is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 #[repr(transparent)]
 pub(crate) struct Entry(pub u64);
@@ -44,7 +45,7 @@ pub(crate) const SSD_SEGMENTS_MAX: u32 = 1 << 22;
 /// Hotness saturates here.
 pub(crate) const HOT_MAX: u8 = 3;
 
-const _: () = assert!(16 + 2 + 6 + 2 + 22 + 12 + 4 == 64, "the fields tile the word");
+const _: () = assert!(TAG_SHIFT + u16::BITS == u64::BITS, "the fields tile the word");
 const _: () =
     assert!(TAG_SHIFT == HOT_SHIFT + 2 && HOT_SHIFT == CLASS_SHIFT + 6 && CLASS_SHIFT == STATE_SHIFT + 2);
 const _: () =

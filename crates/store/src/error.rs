@@ -48,9 +48,9 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::MemoryTooSmall { limit, index, other, ram_min, ssd, item } => write!(
                 f,
-                "a memory limit of {} is too small: the index takes {} ({} of SSD at {item} bytes an item), tables and \
-                 write buffers {}, and items in RAM need {} at least. Give {} of memory, a smaller SSD, or a larger \
-                 expected item size",
+                "a memory limit of {} is too small: the index takes {} ({} of SSD at {item} bytes an item), \
+                 tables and write buffers {}, and items in RAM need {} at least. Give {} of memory, a \
+                 smaller SSD, or a larger expected item size",
                 mib(*limit),
                 mib(*index),
                 mib(*ssd),

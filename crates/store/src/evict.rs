@@ -1,16 +1,18 @@
-//! Who leaves RAM when a segment is needed, after S3-FIFO (Yang et al., SOSP 2023): a small queue on probation, a main queue,
-//! two bits of hotness. What leaves goes to the SSD, back to its unchanged copy there, or nowhere.
+//! Who leaves RAM when a segment is needed, after S3-FIFO (Yang et al., SOSP 2023): a small queue on
+//! probation, a main queue, two bits of hotness. What leaves goes to the SSD, back to its unchanged copy
+//! there, or nowhere.
 
 use crate::admit::{Candidate, is_worth_a_write};
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, SsdPlace, State};
 use crate::hash::KeyHash;
 use crate::index::Slot;
-use crate::ram::pool::SegmentId;
+use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
 use crate::record::{FETCHED, Header, Record};
 use crate::shard::{Cursor, RamQueue, RamRecord, Shard};
 use crate::ssd::SSD_VALUE_BYTES_MAX;
-use crate::ssd::log::{Refused, Stream};
+use crate::ssd::log::Refused;
+use crate::ssd::stream::Stream;
 use crate::tiers::Tiers;
 
 /// What to do when the SSD cannot take a record just now.
@@ -38,6 +40,12 @@ const SMALL_SHARE: u32 = 10;
 /// Hotness at which an item on probation has proved itself.
 const PROVEN: u8 = 2;
 
+/// The hotness of an item that moves to the SSD, where it is all that can say that somebody has read the
+/// item: none if nobody has, some if anybody has.
+fn hot_on_ssd(entry: Entry, header: &Header) -> u8 {
+    if header.item_flags & FETCHED == 0 { 0 } else { entry.hot().max(1) }
+}
+
 enum Fate {
     Gone,
     Keep(u8),
@@ -47,12 +55,24 @@ enum Fate {
 }
 
 impl Shard {
-    fn next_victim(&mut self, tiers: &Tiers) -> Option<(RamQueue, SegmentId)> {
+    /// Whether a segment's first record has expired or been flushed, and so, by likelihood, have those behind
+    /// it.
+    fn looks_spent(&self, tiers: &Tiers, now: Seconds, id: SegmentId) -> bool {
+        let at = if tiers.pool.is_large(id) { LARGE_PREFIX_BYTES } else { 0 };
+        let header = Header::decode(&tiers.pool.bytes(&self.owner, id)[at..]);
+        header.is_some_and(|header| {
+            Expiry::from_raw(header.expires).has_passed(now) || header.epoch < tiers.epoch()
+        })
+    }
+
+    fn next_victim(&mut self, tiers: &Tiers, now: Seconds) -> Option<(RamQueue, SegmentId)> {
         if let Some(cursor) = self.cursor {
             let queue = if tiers.pool.queue_of(cursor.id) == 1 { RamQueue::Small } else { RamQueue::Main };
             return Some((queue, cursor.id));
         }
-        let small_due = self.queues[0].segments + 1 > self.segments() / SMALL_SHARE;
+        // What nobody can see any more goes before anything that somebody may want.
+        let spent = self.queues[1].front().is_some_and(|id| self.looks_spent(tiers, now, id));
+        let small_due = !spent && self.queues[0].segments + 1 > self.segments() / SMALL_SHARE;
         let order = match small_due {
             true => [RamQueue::Small, RamQueue::Main],
             false => [RamQueue::Main, RamQueue::Small],
@@ -68,7 +88,7 @@ impl Shard {
 
     /// Empties the segment that is next in line.
     pub(crate) fn evict_segment(&mut self, tiers: &Tiers, now: Seconds, patience: Patience) -> Evicted {
-        let Some((queue, id)) = self.next_victim(tiers) else {
+        let Some((queue, id)) = self.next_victim(tiers, now) else {
             return Evicted::Nothing;
         };
         if tiers.pool.is_large(id) {
@@ -81,16 +101,16 @@ impl Shard {
             let Some(record) = Record::parse(bytes) else { break };
             let (header, hash) = (record.header, tiers.hasher.hash(record.key));
             let here = Entry::ram(hash.tag(), 0, State::Ram, tiers.pool.offset(id, at));
-            if let Some((slot, entry)) = self.index.find_place(hash, here) {
-                if !self.retire(tiers, now, patience, queue, hash, slot, entry) {
-                    self.cursor = Some(Cursor { id, at });
-                    return Evicted::Blocked;
-                }
+            if let Some((slot, entry)) = self.index.find_place(hash, here)
+                && !self.retire(tiers, now, patience, queue, hash, slot, entry)
+            {
+                self.cursor = Some(Cursor { id, at });
+                return Evicted::Blocked;
             }
             at += header.ram_bytes();
         }
         self.unqueue(tiers, id);
-        tiers.pool.give_back(&mut self.owner, id);
+        self.give_back(tiers, id);
         Evicted::Segment
     }
 
@@ -112,20 +132,23 @@ impl Shard {
                 return Fate::ToHome(home);
             }
         }
-        let kept_or = |gone| if tiers.evict { gone } else { Fate::Keep(hot) };
+        // What fits is not dropped because of what was overwritten.
+        let fits = entry.state() == State::Ram && self.is_sparse();
+        let kept_or = |gone| if tiers.evict && !fits { gone } else { Fate::Keep(hot) };
         if ram_only {
             return kept_or(Fate::Drop);
         }
         let candidate = Candidate { from: queue, hot, seconds_left: expiry.seconds_left(now) };
-        let rationed = tiers.budget.is_limited() || tiers.log.is_full();
-        if is_worth_a_write(&candidate, rationed && tiers.evict) && tiers.budget.spend(header.bytes(), now) {
+        let rationed = tiers.log.budget.is_limited() || tiers.log.is_full();
+        if is_worth_a_write(&candidate, rationed && tiers.evict) && tiers.log.budget.allows(now) {
             Fate::Demote
         } else {
             kept_or(Fate::Drop)
         }
     }
 
-    /// Sends one record of a segment that is being emptied where it belongs; false when the SSD must catch up first.
+    /// Sends one record of a segment that is being emptied where it belongs; false when the SSD must catch up
+    /// first.
     #[expect(clippy::too_many_arguments, reason = "one record's whole situation")]
     fn retire(
         &mut self,
@@ -138,30 +161,12 @@ impl Shard {
         entry: Entry,
     ) -> bool {
         let header = *self.ram_record(tiers, entry).header();
-        // Once read, always known as read: on the SSD the hotness is all that can say so.
-        let read_before = u8::from(header.item_flags & FETCHED != 0);
+        let hot_there = hot_on_ssd(entry, &header);
         match self.fate(tiers, now, queue, entry, &header) {
-            Fate::Gone => {
-                self.remove(tiers, slot, entry);
-                let head = self.head_mut();
-                head.reclaimed += 1;
-                head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
-            }
-            Fate::Keep(hot) => match self.copy_record(tiers, RamQueue::Main, entry) {
-                Some(offset) => {
-                    self.place(
-                        tiers,
-                        now,
-                        hash,
-                        Some((slot, entry)),
-                        Entry::ram(hash.tag(), hot, State::Ram, offset),
-                    );
-                }
-                None if !tiers.evict => return false,
-                None => self.drop_item(tiers, hash, slot, entry, &header),
-            },
+            Fate::Gone => self.reclaim(tiers, slot, entry, &header),
+            Fate::Keep(hot) => return self.keep(tiers, now, hash, slot, entry.with_hot(hot)),
             Fate::ToHome(home) => {
-                let there = Entry::ssd(hash.tag(), entry.hot().max(read_before), home);
+                let there = Entry::ssd(hash.tag(), hot_there, home);
                 self.place(tiers, now, hash, Some((slot, entry)), there);
             }
             Fate::Demote => {
@@ -171,10 +176,11 @@ impl Shard {
                 let header = Header { item_flags: header.item_flags & !crate::record::HAS_HOME, ..header };
                 match tiers.log.append(Stream::of(&header, now), &header, record.key, record.value) {
                     Ok(place) => {
-                        let there = Entry::ssd(hash.tag(), entry.hot().max(read_before), place);
+                        let there = Entry::ssd(hash.tag(), hot_there, place);
                         self.place(tiers, now, hash, Some((slot, entry)), there);
                     }
                     Err(Refused::Full) if patience == Patience::Wait || !tiers.evict => return false,
+                    Err(_) if !tiers.evict => return self.keep(tiers, now, hash, slot, entry),
                     Err(refused) => {
                         self.head_mut().admissions_dropped += u64::from(refused == Refused::Full);
                         self.drop_item(tiers, hash, slot, entry, &header);
@@ -187,6 +193,30 @@ impl Shard {
             }
         }
         true
+    }
+
+    /// Moves a record on to the main queue; false when nothing may be dropped and there is no room to.
+    fn keep(&mut self, tiers: &Tiers, now: Seconds, hash: KeyHash, slot: Slot, entry: Entry) -> bool {
+        match self.copy_record(tiers, RamQueue::Main, entry) {
+            Some(offset) => {
+                let moved = Entry::ram(hash.tag(), entry.hot(), State::Ram, offset);
+                self.place(tiers, now, hash, Some((slot, entry)), moved);
+            }
+            None if !tiers.evict => return false,
+            None => {
+                let header = *self.ram_record(tiers, entry).header();
+                self.drop_item(tiers, hash, slot, entry, &header);
+            }
+        }
+        true
+    }
+
+    /// Takes the memory of an expired or flushed item back.
+    pub(crate) fn reclaim(&mut self, tiers: &Tiers, slot: Slot, entry: Entry, header: &Header) {
+        self.remove(tiers, slot, entry);
+        let head = self.head_mut();
+        head.reclaimed += 1;
+        head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
     }
 
     fn drop_item(&mut self, tiers: &Tiers, hash: KeyHash, slot: Slot, entry: Entry, header: &Header) {
@@ -215,16 +245,8 @@ impl Shard {
         // A large record whose entry went was released with it, so whatever is queued is indexed.
         let (slot, entry) = self.index.find_place(hash, here).expect("a queued large record is indexed");
         match self.fate(tiers, now, queue, entry, &header) {
-            Fate::Gone => {
-                self.remove(tiers, slot, entry);
-                self.head_mut().reclaimed += 1;
-            }
-            Fate::Keep(hot) => {
-                self.unqueue(tiers, id);
-                self.enqueue(tiers, RamQueue::Main, id);
-                self.index.set(slot, entry.with_hot(hot));
-                return if tiers.evict { Evicted::Segment } else { Evicted::Blocked };
-            }
+            Fate::Gone => self.reclaim(tiers, slot, entry, &header),
+            Fate::Keep(hot) => return self.keep_large(tiers, id, slot, entry.with_hot(hot)),
             Fate::Demote => {
                 tiers.pool.begin_landing(&mut self.owner, id);
                 let pin = tiers.pool.pin(&self.owner, id);
@@ -238,6 +260,9 @@ impl Shard {
                         if refused == Refused::Full && (patience == Patience::Wait || !tiers.evict) {
                             return Evicted::Blocked;
                         }
+                        if !tiers.evict {
+                            return self.keep_large(tiers, id, slot, entry);
+                        }
                         self.head_mut().admissions_dropped += u64::from(refused == Refused::Full);
                         self.drop_item(tiers, hash, slot, entry, &header);
                     }
@@ -248,18 +273,27 @@ impl Shard {
         Evicted::Segment
     }
 
+    fn keep_large(&mut self, tiers: &Tiers, id: SegmentId, slot: Slot, entry: Entry) -> Evicted {
+        self.unqueue(tiers, id);
+        self.enqueue(tiers, RamQueue::Main, id);
+        self.index.set(slot, entry);
+        if tiers.evict { Evicted::Segment } else { Evicted::Blocked }
+    }
+
     /// Moves a large record's entry to where it landed on the SSD, or drops the item when it did not land.
-    pub(crate) fn land(&mut self, tiers: &Tiers, now: Seconds, landing: &crate::ssd::log::Landing) {
+    pub(crate) fn land(&mut self, tiers: &Tiers, now: Seconds, landing: &crate::ssd::write::Landing) {
         let Some((slot, entry)) = self.index.find_place(landing.hash, landing.from) else {
             return;
         };
         let (id, _) = tiers.pool.locate(entry.ram_offset());
-        let fetched = self.ram_record(tiers, entry).header().item_flags & FETCHED;
+        let header = *self.ram_record(tiers, entry).header();
+        let hot_there = hot_on_ssd(entry, &header);
         tiers.pool.end_landing(&mut self.owner, id);
         if landing.to == SsdPlace::NOWHERE {
-            return self.remove(tiers, slot, entry);
+            self.head_mut().admissions_dropped += 1;
+            return self.drop_item(tiers, landing.hash, slot, entry, &header);
         }
-        let there = Entry::ssd(landing.hash.tag(), entry.hot().max(fetched), landing.to);
+        let there = Entry::ssd(landing.hash.tag(), hot_there, landing.to);
         self.place(tiers, now, landing.hash, Some((slot, entry)), there);
     }
 }

@@ -1,8 +1,8 @@
 //! One shard's index: cache-line buckets of eight entries, two candidate buckets a key, partial-key cuckoo.
 //!
-//! Within the two buckets of a key there is at most one live entry with its tag: a tag match *is* the key as far as the
-//! index can tell, and an insert replaces it. The second bucket follows from the first and the tag alone, so an entry
-//! can be moved to its other bucket without its key, which lies on the SSD.
+//! Within the two buckets of a key there is at most one live entry with its tag: a tag match *is* the key as
+//! far as the index can tell, and an insert replaces it. The second bucket follows from the first and the tag
+//! alone, so an entry can be moved to its other bucket without its key, which lies on the SSD.
 
 use crate::arena::Region;
 use crate::entry::{Entry, State};
@@ -26,7 +26,8 @@ pub(crate) struct Slot {
 
 /// What the index asks about entries it cannot judge itself.
 pub(crate) trait Judge {
-    /// False when the entry points at something that is gone (an SSD segment filled anew, expired or flushed).
+    /// False when the entry points at something that is gone (an SSD segment filled anew, expired or
+    /// flushed).
     fn is_live(&self, entry: Entry) -> bool;
     /// Larger is older, for the choice of a victim.
     fn age(&self, entry: Entry) -> u64;
@@ -104,6 +105,15 @@ impl Index {
         self.find(hash).filter(|(_, entry)| entry.same_place(place))
     }
 
+    /// Makes sure that an insert of the key would cost no live entry; false when it must.
+    pub(crate) fn make_slot(&mut self, hash: KeyHash, judge: &impl Judge) -> bool {
+        let first = hash.bucket(self.count());
+        let both = [first, self.other(first, hash.tag())];
+        let free = |entry: &Entry| entry.state() == State::Empty || !judge.is_live(*entry);
+        both.iter().any(|&bucket| self.buckets[bucket as usize].0.iter().any(free))
+            || self.displace(both).is_some()
+    }
+
     /// Adds an entry for a key that [`find`](Self::find) does not find.
     pub(crate) fn insert(&mut self, hash: KeyHash, entry: Entry, judge: &impl Judge) -> Inserted {
         debug_assert!(self.find(hash).is_none() && entry.tag() == hash.tag());
@@ -149,7 +159,8 @@ impl Index {
         Some(Slot { bucket, slot: slot as u8 })
     }
 
-    /// Frees a slot in one of two full buckets by moving entries to their other buckets, at most two moves deep.
+    /// Frees a slot in one of two full buckets by moving entries to their other buckets, at most two moves
+    /// deep.
     fn displace(&mut self, both: [u32; 2]) -> Option<Slot> {
         for bucket in both {
             for slot in 0..BUCKET_ENTRIES as u8 {
@@ -244,7 +255,8 @@ mod tests {
         }
     }
 
-    /// What an item costs in RAM rests on this: eight bytes an entry over the fill reached before anything gives way.
+    /// What an item costs in RAM rests on this: eight bytes an entry over the fill reached before anything
+    /// gives way.
     #[test]
     fn fills_to_95_percent_before_the_first_entry_gives_way() {
         let mut index = index(4000);

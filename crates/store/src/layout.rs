@@ -70,6 +70,8 @@ impl Layout {
         let entries = (ssd_bytes / item + memory / item).max(memory / RAM_ITEM_BYTES);
         let wanted =
             sizes.index_bytes.unwrap_or(entries * BUCKET_BYTES / BUCKET_ENTRIES * 100 / INDEX_FILL_PERCENT);
+        // More than any memory is refused below; the sums before that must not overflow.
+        let wanted = wanted.min(1 << 60);
         let ram_estimate = memory.saturating_sub(wanted + buffer_bytes);
         let shards = (ram_estimate / SHARD_RAM_BYTES).clamp(1, SHARDS_MAX);
         let shards = 1_u64 << shards.ilog2();

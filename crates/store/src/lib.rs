@@ -1,18 +1,19 @@
 //! Keys to values over a RAM tier and an SSD tier, with one exact set of semantics over both.
 //!
-//! Sans-IO: the store says what to read and write, its caller does it, so that a test can drive all of it in one thread with a
-//! simulated device, a simulated clock and a seed. It knows nothing of sockets or of memcached's wire.
+//! Sans-IO: the store says what to read and write, its caller does it, so that a test can drive all of it in
+//! one thread with a simulated device, a simulated clock and a seed. It knows nothing of sockets or of
+//! memcached's wire.
 //!
 //! ```text
 //!   request --> shard (lock) --> index --+--> RAM record ------------------------------> Step::Done
 //!                                        |
-//!                                        +--> SSD place --> Step::Read(plan) . . caller reads . . called again with the page
+//!                                        +--> SSD place --> Step::Read(plan) . . caller reads . . called again
 //!
 //!   eviction --> SSD write buffer --> next_write() . . caller writes . . complete_write()
 //! ```
-//! In reading order: [`clock`], `entry` and `index` (what an item costs), `record`, `ram::pool` (who owns memory), `ssd` (pages,
-//! segments, streams), `shard` (the invariants), `evict` and `admit` (who leaves and where to), `ops` (what commands mean),
-//! [`store`].
+//! In reading order: [`clock`], `entry` and `index` (what an item costs), `record`, `ram::pool` (who owns
+//! memory), `ssd` (pages, segments, streams), `shard` (the invariants), `evict` and `admit` (who leaves and
+//! where to), `ops` (what commands mean), [`store`].
 
 pub mod device;
 
@@ -42,7 +43,7 @@ pub use evict::Patience;
 pub use hash::KeyHash;
 pub use ops::*;
 pub use read::{Loaded, ReadPlan};
-pub use ssd::log::{SharedWrite, WriteJob};
+pub use ssd::write::{SharedWrite, WriteJob};
 pub use ssd::{PAGE_BYTES, SEGMENT_BYTES, SSD_VALUE_BYTES_MAX};
 pub use store::{Config, Span, Stats, Step, Store};
 pub use value::{LargeValue, Value};

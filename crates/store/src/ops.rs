@@ -1,9 +1,10 @@
 //! What each command means, over both tiers alike. One lookup serves them all.
 //!
-//! Every operation is called with the key, its hash, the time, the outcome of the read it asked for last time (if it did),
-//! and answers a [`Step`]. An operation that changes an item on the SSD reads it, then checks under the shard's lock that the
-//! entry is still the one it read, and else starts over; the changed item lives in RAM. Plain reads are answered from what
-//! was read even if the item has changed since: they take effect when they were planned.
+//! Every operation is called with the key, its hash, the time, the outcome of the read it asked for last time
+//! (if it did), and answers a [`Step`]. An operation that changes an item on the SSD reads it, then checks
+//! under the shard's lock that the entry is still the one it read, and else starts over; the changed item
+//! lives in RAM. Plain reads are answered from what was read even if the item has changed since: they take
+//! effect when they were planned.
 
 mod arith;
 mod fetch;
@@ -25,7 +26,7 @@ use crate::ram::pool::Reservation;
 use crate::read::{Loaded, ReadPlan};
 use crate::record::{HEADER_BYTES, Header};
 use crate::shard::{RamQueue, Shard};
-use crate::store::{Step, Store};
+use crate::store::{Step, Store, VALUE_BYTES_MAX};
 use crate::tiers::Tiers;
 
 /// Whose item, when, and what came of the read asked for before.
@@ -53,6 +54,8 @@ enum Attempt<R> {
     Large(usize),
     /// The item is on its way to the SSD and cannot change until it is there.
     Landing,
+    /// The index is full around the key, and nothing may be evicted.
+    NoSlot,
 }
 
 /// Attempts before an operation that keeps losing its room gives up.
@@ -79,7 +82,8 @@ impl Store {
             let made = match ended {
                 Attempt::Done(result) => return Step::Done(result),
                 Attempt::Read(plan) => return Step::Read(plan),
-                Attempt::Landing => return Step::Busy,
+                Attempt::Landing if call.patience == Patience::Wait => return Step::Busy,
+                Attempt::Landing | Attempt::NoSlot => return Step::NoMemory,
                 Attempt::Room => self.make_room(own, 1, call.now, call.patience),
                 Attempt::Large(bytes) => self.reserve_bytes(own, bytes, call).map(|set_aside| {
                     reservation = Some(set_aside);
@@ -100,7 +104,8 @@ impl Store {
     ) -> Result<Reservation, Step<T>> {
         let pool = &self.tiers.pool;
         let wanted = pool.segments_for(record_bytes);
-        if wanted + pool.reserved_count() > pool.count() / 2 {
+        let too_large = record_bytes as u64 > VALUE_BYTES_MAX + HEADER_BYTES as u64 + u64::from(u8::MAX);
+        if too_large || wanted + pool.reserved_count() > pool.count() / 2 {
             return Err(Step::NoMemory);
         }
         for _ in 0..ATTEMPTS_MAX {
@@ -123,6 +128,9 @@ fn write(
     value: &[&[u8]],
     reservation: &mut Option<Reservation>,
 ) -> Attempt<()> {
+    if old.is_none() && !shard.has_slot(tiers, call.now, call.hash) {
+        return Attempt::NoSlot;
+    }
     let hot = old.map_or(0, |(_, old)| old.hot());
     let bytes = header.bytes();
     if bytes > tiers.large_bytes {
@@ -145,11 +153,12 @@ fn write(
         );
         return Attempt::Done(());
     }
-    if let Some((slot, entry)) = old.filter(|(_, entry)| entry.state() == State::Ram) {
-        if shard.overwrite(tiers, entry, header, call.key, value) {
-            shard.index.set(slot, entry);
-            return Attempt::Done(());
-        }
+    if let Some((slot, entry)) = old.filter(|(_, entry)| entry.state() == State::Ram)
+        && shard.overwrite(tiers, entry, header, call.key, value)
+    {
+        // It keeps its place in the queue, so nothing else tells a busy counter from one that nobody wants.
+        shard.index.set(slot, entry.warmed());
+        return Attempt::Done(());
     }
     if tiers.pool.free_count() <= tiers.spare_segments
         && shard.room_left(RamQueue::Small) < header.ram_bytes()

@@ -4,7 +4,8 @@
 #[inline]
 pub(crate) fn prefetch(address: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint: it reads nothing that the program can see and never faults, whatever the address.
+    // SAFETY: a prefetch is a hint: it reads nothing that the program can see and never faults, whatever the
+    // address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance::<i8>(address));

@@ -1,3 +1,4 @@
-//! The RAM tier: segments of records, and the pool they come from. What leaves and when is `evict`'s business.
+//! The RAM tier: segments of records, and the pool they come from. What leaves and when is `evict`'s
+//! business.
 
 pub(crate) mod pool;

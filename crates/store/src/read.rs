@@ -2,6 +2,7 @@
 
 use crate::entry::Entry;
 use crate::ssd::log::PageRead;
+use crate::tiers::Tiers;
 
 /// One read of the SSD for the caller to perform; then call the same operation again with what was read.
 #[derive(Clone, Debug)]
@@ -13,6 +14,12 @@ pub struct ReadPlan {
 }
 
 impl ReadPlan {
+    /// Whether this is the read for what `entry` means now. An entry names only the last bits of its
+    /// segment's turn: one that looks the same long after may mean a later filling.
+    pub(crate) fn is_of(&self, tiers: &Tiers, entry: Entry) -> bool {
+        entry.same_place(self.entry) && tiers.log.table.turn(self.read.id.segment) == self.read.id.turn
+    }
+
     /// Which of the store's devices.
     pub fn device(&self) -> usize {
         self.read.device as usize

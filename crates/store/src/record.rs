@@ -27,8 +27,8 @@ pub(crate) const HAS_HOME: u8 = 16;
 /// |           | flags  |         |         |          |       | len  | flags|     | value
 /// +-----------+--------+---------+---------+----------+-------+------+------+-----+-----
 /// ```
-/// All integers little endian. `expires` is in seconds of the store's clock, 0 for never; `epoch` counts the flushes
-/// before the record was written; `tag` is the key's in the index.
+/// All integers little endian. `expires` is in seconds of the store's clock, 0 for never; `epoch` counts the
+/// flushes before the record was written; `tag` is the key's in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Header {
     pub value_len: u32,

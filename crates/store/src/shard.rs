@@ -1,8 +1,9 @@
-//! One slice of the hash space: its index, its RAM segments, its counters. Plain sequential code behind the store's lock.
+//! One slice of the hash space: its index, its RAM segments, its counters. Plain sequential code behind the
+//! store's lock.
 //!
-//! This file keeps the invariants: every index entry in state Ram or RamLarge points at a record of this shard, every
-//! change of an entry keeps the SSD table's and the shard's counts true. Which item lives where, and what a command
-//! means, is decided in `evict` and `ops`.
+//! This file keeps the invariants: every index entry in state Ram or RamLarge points at a record of this
+//! shard, every change of an entry keeps the SSD table's and the shard's counts true. Which item lives where,
+//! and what a command means, is decided in `evict` and `ops`.
 
 use crate::arena::Region;
 use crate::clock::Seconds;
@@ -16,7 +17,8 @@ use crate::tiers::Tiers;
 /// The part of a shard that lives in the arena beside its index.
 #[repr(C)]
 pub(crate) struct ShardHead {
-    /// Odd while a change is under way: whoever finds it odd without holding the lock's owner alive resets the shard.
+    /// Odd while a change is under way: whoever finds it odd without holding the lock's owner alive resets
+    /// the shard.
     pub generation: u64,
     /// The last cas unique given out.
     pub cas: u64,
@@ -75,6 +77,9 @@ pub(crate) struct Shard {
     pub queues: [Queue; 2],
     pub open: [Option<Open>; 2],
     pub cursor: Option<Cursor>,
+    /// Log segments, and what the records that the index points at take of them.
+    log_segments: u64,
+    log_bytes: u64,
     segment_bytes: usize,
 }
 
@@ -111,7 +116,8 @@ impl Judge for SsdJudge<'_> {
     }
 
     fn age(&self, entry: Entry) -> u64 {
-        // What lies in RAM was wanted more recently than anything on the SSD; among its like, the colder goes first.
+        // What lies in RAM was wanted more recently than anything on the SSD; among its like, the colder goes
+        // first.
         match entry.state() {
             State::Ssd => 8 + self.tiers.log.table.age(entry.ssd_place()),
             _ => u64::from(4 - entry.hot()),
@@ -128,7 +134,18 @@ impl Shard {
         segment_bytes: usize,
     ) -> Shard {
         let queues = [Queue::new(1), Queue::new(2)];
-        Shard { index, owner, head, ghost, queues, open: [None; 2], cursor: None, segment_bytes }
+        Shard {
+            index,
+            owner,
+            head,
+            ghost,
+            queues,
+            open: [None; 2],
+            cursor: None,
+            log_segments: 0,
+            log_bytes: 0,
+            segment_bytes,
+        }
     }
 
     pub(crate) fn head(&self) -> &ShardHead {
@@ -199,11 +216,19 @@ impl Shard {
         if new.state() == State::Ssd {
             tiers.log.table.link(new);
         } else {
-            let bytes = self.ram_record(tiers, new).header().bytes() as u64;
+            let header = *self.ram_record(tiers, new).header();
             let head = self.head_mut();
             head.ram_items += 1;
-            head.ram_bytes += bytes;
+            head.ram_bytes += header.bytes() as u64;
+            if new.state() == State::Ram {
+                self.log_bytes += header.ram_bytes() as u64;
+            }
         }
+    }
+
+    /// Whether the index can take the key without evicting anything, where that matters.
+    pub(crate) fn has_slot(&mut self, tiers: &Tiers, now: Seconds, hash: KeyHash) -> bool {
+        tiers.evict || self.index.make_slot(hash, &SsdJudge { tiers, now })
     }
 
     /// Removes an entry and what it stands for.
@@ -219,11 +244,13 @@ impl Shard {
             State::Empty => {}
             State::Ssd => tiers.log.table.unlink(entry),
             State::Ram | State::RamLarge => {
-                let bytes = self.ram_record(tiers, entry).header().bytes() as u64;
+                let header = *self.ram_record(tiers, entry).header();
                 let head = self.head_mut();
                 head.ram_items -= 1;
-                head.ram_bytes -= bytes;
-                if entry.state() == State::RamLarge {
+                head.ram_bytes -= header.bytes() as u64;
+                if entry.state() == State::Ram {
+                    self.log_bytes -= header.ram_bytes() as u64;
+                } else {
                     let (id, _) = tiers.pool.locate(entry.ram_offset());
                     self.unqueue(tiers, id);
                     tiers.pool.release(&mut self.owner, id);
@@ -244,16 +271,18 @@ impl Shard {
         tiers.pool.push_back(&mut self.owner, &mut self.queues[queue as usize], id);
     }
 
-    /// Room for `bytes` in the queue's open segment, opening another when it is full; `None` when the pool is empty.
+    /// Room for `bytes` in the queue's open segment, opening another when it is full; `None` when the pool is
+    /// empty.
     pub(crate) fn room(&mut self, tiers: &Tiers, queue: RamQueue, bytes: usize) -> Option<Open> {
         let segment_bytes = tiers.pool.segment_bytes();
         debug_assert!(bytes <= segment_bytes);
-        if let Some(open) = self.open[queue as usize] {
-            if open.used + bytes <= segment_bytes {
-                return Some(open);
-            }
+        if let Some(open) = self.open[queue as usize]
+            && open.used + bytes <= segment_bytes
+        {
+            return Some(open);
         }
         let id = tiers.pool.take(&mut self.owner)?;
+        self.log_segments += 1;
         self.seal_open(tiers, queue);
         let open = Open { id, used: 0 };
         self.open[queue as usize] = Some(open);
@@ -268,13 +297,26 @@ impl Shard {
         }
     }
 
+    /// Gives an emptied log segment back, which is in no queue.
+    pub(crate) fn give_back(&mut self, tiers: &Tiers, id: SegmentId) {
+        tiers.pool.give_back(&mut self.owner, id);
+        self.log_segments -= 1;
+    }
+
+    /// Whether dead records take more room than live ones, so that moving the live ones together makes room
+    /// too.
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.log_bytes * 2 < self.log_segments * self.segment_bytes as u64
+    }
+
     fn advance(&mut self, queue: RamQueue, bytes: usize) {
         if let Some(open) = &mut self.open[queue as usize] {
             open.used += bytes;
         }
     }
 
-    /// Writes a record into a queue's open segment; answers its place in the tier, or `None` when the pool is empty.
+    /// Writes a record into a queue's open segment; answers its place in the tier, or `None` when the pool is
+    /// empty.
     pub(crate) fn append(
         &mut self,
         tiers: &Tiers,
@@ -331,8 +373,8 @@ impl Shard {
         true
     }
 
-    /// Changes the header of the record under a Ram or RamLarge entry in place. The lengths must stay. False when the record
-    /// is a large one on its way to the SSD, which must not change now.
+    /// Changes the header of the record under a Ram or RamLarge entry in place. The lengths must stay. False
+    /// when the record is a large one on its way to the SSD, which must not change now.
     pub(crate) fn rewrite_header(
         &mut self,
         tiers: &Tiers,
@@ -356,7 +398,8 @@ impl Shard {
         true
     }
 
-    /// Cuts a promoted record off from its copy on the SSD, because it has changed. The record keeps its size.
+    /// Cuts a promoted record off from its copy on the SSD, because it has changed. The record keeps its
+    /// size.
     pub(crate) fn make_dirty(&mut self, tiers: &Tiers, entry: Entry) {
         let RamRecord::Small(record) = self.ram_record(tiers, entry) else {
             return;
@@ -411,9 +454,10 @@ impl Shard {
         known
     }
 
-    /// Recounts items, bytes and entries from the index.
+    /// Recounts items, bytes and entries from the index, and segments from the queues.
     pub(crate) fn check(&self, tiers: &Tiers) -> Result<(), String> {
         let (mut items, mut bytes, mut entries) = (0, 0, 0);
+        let (mut landing, mut log_bytes) = (0, 0);
         for entry in self.index.entries() {
             entries += 1;
             if matches!(entry.state(), State::Ram | State::RamLarge) {
@@ -424,7 +468,23 @@ impl Shard {
                 }
                 items += 1;
                 bytes += record.header().bytes() as u64;
+                if entry.state() == State::Ram {
+                    log_bytes += record.header().ram_bytes() as u64;
+                }
+                if let RamRecord::Large { head, .. } = record {
+                    landing += if tiers.pool.queue_of(head) == 0 { tiers.pool.chain_len(head) } else { 0 };
+                }
             }
+        }
+        let queued = self.queues.iter().flat_map(|queue| tiers.pool.queued(queue));
+        let queued: u32 = queued.map(|id| tiers.pool.chain_len(id)).sum();
+        let open = self.open.iter().flatten().count() as u32;
+        let (held, _) = tiers.pool.recount(&self.owner);
+        if held != queued + open + landing {
+            return Err(format!("holds {held} segments; {queued} queued, {open} open, {landing} landing"));
+        }
+        if self.log_bytes != log_bytes {
+            return Err(format!("counts {} bytes in log segments, has {log_bytes}", self.log_bytes));
         }
         let head = self.head();
         let counted = (head.ram_items, head.ram_bytes, head.index_entries);

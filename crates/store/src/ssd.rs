@@ -1,9 +1,11 @@
-//! The SSD tier: a ring of segments filled through write buffers, read page by page. It never touches a device itself: it
-//! says what to read and write.
+//! The SSD tier: a ring of segments filled through write buffers, read page by page. It never touches a
+//! device itself: it says what to read and write.
 
 pub(crate) mod log;
 pub(crate) mod page;
+pub(crate) mod stream;
 pub(crate) mod table;
+pub(crate) mod write;
 
 /// Bytes of a segment, the unit of allocation, reuse and expiry.
 pub const SEGMENT_BYTES: u64 = 16 << 20;

@@ -1,11 +1,13 @@
-//! The store: shards behind locks over the two tiers, and the work that is nobody's request: making room, writes, upkeep.
+//! The store: shards behind locks over the two tiers, and the work that is nobody's request: making room,
+//! writes, upkeep.
 
+use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering::*};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::admit::Budget;
 use crate::arena::Arena;
-use crate::clock::Seconds;
+use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, State};
 use crate::error::OpenError;
 use crate::evict::{Evicted, Patience};
@@ -14,11 +16,14 @@ use crate::index::Index;
 use crate::layout::{Layout, Sizes};
 use crate::ram::pool::Pool;
 use crate::read::{Loaded, ReadPlan};
+use crate::record::{FETCHED, Header};
 use crate::shard::{RamQueue, Shard};
 use crate::ssd::SEGMENT_BYTES;
-use crate::ssd::log::{Home, Log, Stream, WriteJob};
+use crate::ssd::log::{Access, Home, Log, Rules};
 use crate::ssd::page;
+use crate::ssd::stream::Stream;
 use crate::ssd::table::Table;
+use crate::ssd::write::WriteJob;
 use crate::tiers::Tiers;
 
 /// A stretch of a device that the SSD tier may use.
@@ -47,6 +52,9 @@ pub struct Config {
     pub ssd_write_limit: Option<u64>,
     /// Whether items may be evicted; without, a store that finds no room answers [`Step::NoMemory`].
     pub evict: bool,
+    /// Where the memory lives, if not in the process's own: a file, best in a file system in memory. It is
+    /// emptied and given the length it needs.
+    pub memory_file: Option<Arc<File>>,
     /// Random: seeds the hash and tells this store's pages from any other's.
     pub seed: u64,
 }
@@ -58,9 +66,10 @@ pub enum Step<T> {
     Done(T),
     /// It needs this read; then call again with what was read.
     Read(ReadPlan),
-    /// There is no room until a write completes: perform writes and call again, at last with [`Patience::Drop`].
+    /// There is no room until a write completes: perform writes and call again, at last with
+    /// [`Patience::Drop`].
     Busy,
-    /// There is no room and none can be made.
+    /// There is no room and none can be made, or not without waiting for a write (with [`Patience::Drop`]).
     NoMemory,
 }
 
@@ -110,11 +119,18 @@ impl Store {
         };
         let layout = Layout::new(&sizes)?;
         let map = |source| OpenError::Map { bytes: layout.arena_bytes, source };
-        let mut arena = Arena::new(layout.arena_bytes as usize, None).map_err(map)?;
+        if let Some(file) = &config.memory_file {
+            // Emptied first: what an earlier process left must not be taken for zeros.
+            file.set_len(0).and_then(|()| file.set_len(layout.arena_bytes)).map_err(map)?;
+        }
+        let mut arena =
+            Arena::new(layout.arena_bytes as usize, config.memory_file.as_deref()).map_err(map)?;
         let segments = layout.segments as usize;
         let memory = arena.carve_shared(segments * layout.segment_bytes);
+        // Write buffers go to the device as they are; behind the segments, whole pages too, they cost no
+        // gaps.
+        let pieces = (0..layout.pieces).map(|_| arena.carve_pages(layout.piece_bytes)).collect();
         let pool = Pool::new(memory, arena.carve(segments), layout.segment_bytes);
-        let pieces = (0..layout.pieces).map(|_| arena.carve(layout.piece_bytes)).collect();
         let table = Table::new(arena.carve(homes.len()));
         let mut indexes = Vec::new();
         let shards = (0..layout.shards)
@@ -125,14 +141,20 @@ impl Store {
                 Mutex::new(Shard::new(index, pool.new_owner(), arena.carve(1), ghost, layout.segment_bytes))
             })
             .collect();
+        let rules = Rules {
+            store: config.seed,
+            piece_bytes: layout.piece_bytes,
+            landing_bytes_max: segments * layout.segment_bytes / 4,
+            reuses: config.evict,
+            budget: Budget::new(config.ssd_write_limit),
+        };
         let tiers = Tiers {
-            log: Log::new(table, homes, config.seed, layout.piece_bytes, pieces),
+            log: Log::new(table, homes, pieces, rules),
             hasher: Hasher::new(config.seed),
             epoch: AtomicU32::new(1),
             evict: config.evict,
             spare_segments: (layout.segments / 64).clamp(2, 16),
             large_bytes: layout.large_bytes(),
-            budget: Budget::new(config.ssd_write_limit),
             pool,
         };
         Ok(Store {
@@ -165,9 +187,9 @@ impl Store {
         self.tiers.large_bytes
     }
 
-    /// The largest value the RAM tier can take at all, in bytes: half of it.
+    /// The largest value the RAM tier can take at all, in bytes: half of it, and no more than 1 GiB.
     pub fn value_bytes_max(&self) -> u64 {
-        u64::from(self.layout.segments) * self.layout.segment_bytes as u64 / 2
+        (u64::from(self.layout.segments) * self.layout.segment_bytes as u64 / 2).min(VALUE_BYTES_MAX)
     }
 
     pub(crate) fn lock(&self, shard: u32) -> MutexGuard<'_, Shard> {
@@ -178,8 +200,8 @@ impl Store {
         hash.shard(self.layout.shards)
     }
 
-    /// Makes every item that is there now invisible, or, with `at`, every item that is there then. One flush can wait at a
-    /// time: a later call replaces it. O(1): nothing is visited.
+    /// Makes every item that is there now invisible, or, with `at`, every item that is there then. One flush
+    /// can wait at a time: a later call replaces it. O(1): nothing is visited.
     pub fn flush(&self, at: Option<Seconds>, now: Seconds) {
         self.tick(now);
         match at.filter(|at| *at > now) {
@@ -243,8 +265,8 @@ impl Store {
         Ok(())
     }
 
-    /// The next write to perform, if one may start now: with `reads_wait` only one is under way at a time, so that reads
-    /// keep their pace.
+    /// The next write to perform, if one may start now: with `reads_wait` only one is under way at a time, so
+    /// that reads keep their pace.
     pub fn next_write(&self, reads_wait: bool) -> Option<WriteJob> {
         self.tiers.log.next_write(reads_wait)
     }
@@ -271,10 +293,10 @@ impl Store {
         self.tiers.log.seal_all();
     }
 
-    /// Reports a read that failed on the device; repeated failures turn the SSD tier off. Successful reads are counted by the
-    /// operations they were made for.
+    /// Reports a read that failed on the device; repeated failures turn the SSD tier off. Successful reads
+    /// are counted by the operations they were made for.
     pub fn count_read_error(&self) {
-        self.tiers.log.count_outcome(false);
+        self.tiers.log.count_outcome(Access::Read, false);
     }
 
     /// Whether the SSD tier was turned off by repeated failures (or there is none).
@@ -311,15 +333,15 @@ impl Store {
             if !there || present.hot() == 0 || !self.tiers.ssd_is_live(present, now) {
                 continue;
             }
-            // Of several versions in the page, and of rivals for the entry, only the one that the entry means may move.
+            // Of several versions in the page, and of rivals for the entry, only the one that the entry means
+            // may move.
             let meant = shard.find_among(&self.tiers, records.clone(), hash, record.key);
             if meant.is_none_or(|meant| !std::ptr::eq(meant.key, record.key)) {
                 continue;
             }
-            let header = record.header;
-            if header.epoch < self.tiers.epoch()
-                || crate::clock::Expiry::from_raw(header.expires).has_passed(now)
-            {
+            // Hot as it is, it has been read; where it goes, its hotness may not say so for long.
+            let header = Header { item_flags: record.header.item_flags | FETCHED, ..record.header };
+            if header.epoch < self.tiers.epoch() || Expiry::from_raw(header.expires).has_passed(now) {
                 continue;
             }
             if let Ok(new) = self.tiers.log.append(Stream::Readmitted, &header, record.key, record.value) {
@@ -339,8 +361,8 @@ impl Store {
         self.sweep();
     }
 
-    /// Clears index entries whose segment was filled anew, at a pace that visits the whole index once in four turns of the SSD,
-    /// before the four bits that tell turns apart can repeat.
+    /// Clears index entries whose segment was filled anew, at a pace that visits the whole index once in four
+    /// turns of the SSD, before the four bits that tell turns apart can repeat.
     fn sweep(&self) {
         let Ok(mut sweep) = self.swept.try_lock() else {
             return;
@@ -415,11 +437,12 @@ impl Store {
         stats
     }
 
-    /// Empties RAM as if all of it were needed at once; for tests. False when writes must complete first: perform them, then
-    /// call again.
+    /// Moves out of RAM what may leave it, as if all of it were needed at once; for tests. False when writes
+    /// must complete first: perform them, then call again.
     pub fn evict_all(&self, now: Seconds) -> bool {
         for shard in 0..self.layout.shards {
-            loop {
+            // As often as an item's hotness can save it. What may not leave goes round and round.
+            for _ in 0..4 * self.layout.segments + 16 {
                 match self.lock(shard).evict_segment(&self.tiers, now, Patience::Wait) {
                     Evicted::Segment => {}
                     Evicted::Blocked => return false,
@@ -431,11 +454,42 @@ impl Store {
         self.writes_pending() == 0
     }
 
-    /// Recounts what the shards keep count of and compares; for tests. Describes the first difference.
+    /// Shows some of the items in RAM, at most `limit`, to `show`: key, length of the value, expiry. What is
+    /// on the SSD is not listed, since its keys are there and nowhere else.
+    pub fn list_ram(&self, limit: usize, now: Seconds, mut show: impl FnMut(&[u8], usize, Expiry)) {
+        let mut left = limit;
+        for number in 0..self.layout.shards {
+            let shard = self.lock(number);
+            for entry in shard.index.entries().filter(|entry| entry.state() != State::Ssd) {
+                let record = shard.ram_record(&self.tiers, entry);
+                let header = record.header();
+                let expiry = Expiry::from_raw(header.expires);
+                if expiry.has_passed(now) || header.epoch < self.tiers.epoch() {
+                    continue;
+                }
+                if left == 0 {
+                    return;
+                }
+                left -= 1;
+                show(record.key(), header.value_len as usize, expiry);
+            }
+        }
+    }
+
+    /// Recounts what is kept count of and compares; for tests, while nobody else uses the store. Describes
+    /// the first difference.
     pub fn check(&self) -> Result<(), String> {
+        let pool = &self.tiers.pool;
+        let (free, reserved) = (pool.free_count(), pool.reserved_count());
+        let mut known = free + reserved;
         for (number, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             shard.check(&self.tiers).map_err(|what| format!("shard {number}: {what}"))?;
+            let (used, given_up) = pool.recount(&shard.owner);
+            known += used + given_up;
+        }
+        if known != pool.count() {
+            return Err(format!("of {} RAM segments {known} are known, {free} of them free", pool.count()));
         }
         Ok(())
     }
@@ -453,6 +507,8 @@ impl Store {
     }
 }
 
+/// Memcached's own bound on an item.
+pub(crate) const VALUE_BYTES_MAX: u64 = 1 << 30;
 /// Reads of a readmission under way at once.
 const RESCUE_READS_MAX: u32 = 4;
 /// Buckets swept under one hold of a shard's lock.

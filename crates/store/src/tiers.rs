@@ -21,7 +21,6 @@ pub(crate) struct Tiers {
     pub spare_segments: u32,
     /// Records above this many bytes live in RAM segments of their own.
     pub large_bytes: usize,
-    pub budget: crate::admit::Budget,
 }
 
 impl Tiers {

@@ -36,8 +36,8 @@ impl Value<'_> {
     }
 }
 
-/// A hold on a large value in the RAM tier. It stays readable and unchanged, whatever happens to the item; its memory stays
-/// in use as long.
+/// A hold on a large value in the RAM tier. It stays readable and unchanged, whatever happens to the item;
+/// its memory stays in use as long.
 #[derive(Clone)]
 pub struct LargeValue {
     pin: Arc<Pin>,

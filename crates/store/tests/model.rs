@@ -1,7 +1,9 @@
-//! Drives the whole store in one thread, device and clock simulated, against a plain map that allows "miss" and never "wrong".
+//! Drives the whole store in one thread, device and clock simulated, against a plain map that allows "miss"
+//! and never "wrong".
 //!
-//! Operations overlap: a read that the store asked for is answered only after other operations have run. So a plain read may
-//! answer any value that was current while it was under way; everything else answers for the moment it completes.
+//! Operations overlap: a read that the store asked for is answered only after other operations have run. So a
+//! plain read may answer any value that was current while it was under way; everything else answers for the
+//! moment it completes.
 
 #[path = "model/harness.rs"]
 mod harness;

@@ -125,8 +125,8 @@ pub fn whole(input: &[u8]) -> Vec<String> {
     events([input], Bodies::Wait)
 }
 
-/// What the parser alone has to say to `input`: rejections and what needs no store. Returns the text and whether the
-/// connection closes.
+/// What the parser alone has to say to `input`: rejections and what needs no store. Returns the text and
+/// whether the connection closes.
 pub fn said(input: &[u8]) -> (Vec<u8>, bool) {
     let mut out = Vec::new();
     let mut rest = input;

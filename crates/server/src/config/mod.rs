@@ -122,8 +122,8 @@ pub fn load(surroundings: &Surroundings) -> Result<Command, ConfigError> {
 }
 
 impl Config {
-    /// The configuration of a command line alone, the program's name first: no environment, one core. For tests, and
-    /// for embedding the server.
+    /// The configuration of a command line alone, the program's name first: no environment, one core. For
+    /// tests, and for embedding the server.
     ///
     /// # Errors
     /// As [`load`]; and a command line that asks to print something.

@@ -142,9 +142,7 @@ impl Session {
                 None => get.reply.miss(out.tail(), key.bytes()),
             }
             // What was vivified was not there.
-            found
-                .filter(|found| !(found.won && fetch.vivify.is_some() && !found.stale && !found.fetched))
-                .map(|f| f.tier)
+            found.filter(|found| !found.created).map(|found| found.tier)
         });
         match step {
             Step::Done(tier) => {

@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use larder_protocol::{ItemInfo, Outcome, Reply, VERSION, text};
+use larder_protocol::{ItemInfo, Outcome, Reply, VERSION, cachedump_line, text};
+use larder_store::Expiry;
 use rustix::process::{Resource, getrlimit};
 
 use crate::process;
@@ -31,15 +32,7 @@ impl Session {
                 Some(b"dump") => reply.line(out, "END"),
                 _ => reply.line(out, text::STATS_DETAIL_USAGE),
             },
-            Some(b"cachedump") => match (words.next(), words.next()) {
-                (Some(class), Some(_)) => {
-                    match std::str::from_utf8(class).ok().and_then(|class| class.parse().ok()) {
-                        Some(0..64_u32) => show(out, reply, vec![]),
-                        _ => reply.line(out, text::STATS_CACHEDUMP_CLASS),
-                    }
-                }
-                _ => reply.line(out, text::STATS_CACHEDUMP_USAGE),
-            },
+            Some(b"cachedump") => cachedump(ctx, out, reply, words.next(), words.next()),
             Some(_) => reply.stats_unknown(out),
         }
         Served::Done
@@ -47,6 +40,40 @@ impl Session {
 }
 
 type Lines = Vec<(std::borrow::Cow<'static, str>, String)>;
+
+/// The items of a class: 1 is RAM; the SSD's keys are on the SSD and are not listed.
+fn cachedump(
+    ctx: &Ctx<'_>,
+    out: &mut Vec<u8>,
+    reply: &Reply<'_>,
+    class: Option<&[u8]>,
+    limit: Option<&[u8]>,
+) {
+    let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<u32>().ok();
+    let (Some(class), Some(limit)) = (class.map(number), limit.and_then(number)) else {
+        return reply.line(out, text::STATS_CACHEDUMP_USAGE);
+    };
+    if !ctx.shared.config.dumping {
+        return reply.line(out, text::STATS_CACHEDUMP_NOT_ALLOWED);
+    }
+    if !class.is_some_and(|class| class < 64) {
+        return reply.line(out, text::STATS_CACHEDUMP_CLASS);
+    }
+    if class == Some(1) && !matches!(reply, Reply::Binary { .. }) {
+        let limit = if limit == 0 { usize::MAX } else { limit as usize };
+        let unix = |expiry| match expiry {
+            Expiry::Never => 0,
+            Expiry::At(at) => ctx.shared.clock.unix(at),
+        };
+        ctx.shared.store.list_ram(limit.min(CACHEDUMP_ITEMS_MAX), ctx.now, |key, value_len, expiry| {
+            cachedump_line(out, key, value_len as u32, unix(expiry));
+        });
+    }
+    reply.stats_end(out);
+}
+
+/// The most items one dump lists, which bounds the answer as memcached's 2 MiB do.
+const CACHEDUMP_ITEMS_MAX: usize = 20_000;
 
 fn show(out: &mut Vec<u8>, reply: &Reply<'_>, lines: Lines) {
     for (name, value) in lines {
@@ -186,9 +213,9 @@ fn general(shared: &Shared) -> Lines {
     lines.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
-/// `stats larder`.
+/// `stats larder`. Its counters never go back, so that rates can be taken from them.
 fn larder_lines(shared: &Shared) -> Lines {
-    let totals = shared.totals();
+    let totals = shared.lifetime();
     let store = shared.store.stats();
     let mut lines: Lines =
         vec![("version".into(), env!("CARGO_PKG_VERSION").to_string()), ("io".into(), shared.io.to_string())];

@@ -16,7 +16,8 @@ pub(crate) struct Stored {
     pub value_len: u32,
 }
 
-/// What memcached adds to key and value before it compares with `-I`: its item header, a cas unique, a NUL, CR LF.
+/// What memcached adds to key and value before it compares with `-I`: its item header, a cas unique, a NUL,
+/// CR LF.
 const MEMCACHED_OVERHEAD_BYTES: usize = 48 + 8 + 1 + 2;
 
 /// Whether an item is larger than `-I` allows.

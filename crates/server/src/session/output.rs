@@ -5,7 +5,8 @@ use std::io;
 
 use larder_store::LargeValue;
 
-/// Replies in the order of their requests. A reply that waits for the SSD holds its place; what follows waits behind it.
+/// Replies in the order of their requests. A reply that waits for the SSD holds its place; what follows waits
+/// behind it.
 #[derive(Default)]
 pub struct Output {
     queue: VecDeque<Chunk>,
@@ -25,7 +26,8 @@ enum Chunk {
     Waiting(u64),
 }
 
-/// Larger values are sent from where the store keeps them; smaller ones are copied, which costs less than a piece of its own.
+/// Larger values are sent from where the store keeps them; smaller ones are copied, which costs less than a
+/// piece of its own.
 const COPY_BYTES_MAX: usize = 64 << 10;
 /// Small chunks are gathered up to this size for one send.
 const GATHER_BYTES: usize = 64 << 10;
@@ -113,8 +115,8 @@ impl Output {
         self.queue.is_empty() && self.tail.is_empty()
     }
 
-    /// Sends what can be sent now. `send` takes some bytes and whether more follow at once, and answers how many it took;
-    /// `WouldBlock` ends the attempt.
+    /// Sends what can be sent now. `send` takes some bytes and whether more follow at once, and answers how
+    /// many it took; `WouldBlock` ends the attempt.
     pub fn flush(&mut self, mut send: impl FnMut(&[u8], bool) -> io::Result<usize>) -> io::Result<u64> {
         let mut total = 0;
         let mut gathered = Vec::new();

@@ -1,5 +1,5 @@
-//! A value that arrives in pieces: buffered with its command when it is small, received straight into the store's memory when
-//! it is large, thrown away when it is too large.
+//! A value that arrives in pieces: buffered with its command when it is small, received straight into the
+//! store's memory when it is large, thrown away when it is too large.
 
 use larder_protocol::{ItemInfo, Outcome, OwnedReply, Store as StoreRequest, StoreMode, body_tail_is_valid};
 use larder_store::{Call, Incoming, Payload, Put, PutMode, Step};
@@ -90,7 +90,8 @@ impl Session {
         }
     }
 
-    /// Takes what belongs to the value from `input` and stores it when all of it has come; answers how much was taken.
+    /// Takes what belongs to the value from `input` and stores it when all of it has come; answers how much
+    /// was taken.
     pub(super) fn receive(&mut self, ctx: &mut Ctx<'_>, input: &[u8]) -> usize {
         let Some(mut receiving) = self.receiving.take() else { return 0 };
         let mut used = 0;

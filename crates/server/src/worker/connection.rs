@@ -1,5 +1,5 @@
-//! A worker's connections: sockets with their sessions, who wants a turn, who waits. Driving a connection means reading what is
-//! there, executing it, sending what can be sent.
+//! A worker's connections: sockets with their sessions, who wants a turn, who waits. Driving a connection
+//! means reading what is there, executing it, sending what can be sent.
 
 use std::collections::VecDeque;
 use std::io;
@@ -128,10 +128,10 @@ impl Connections {
 
     /// The connection wants to go on without anything having happened.
     pub(super) fn take_turn(&mut self, token: u64) {
-        if let Some(connection) = self.get(token) {
-            if !std::mem::replace(&mut connection.has_turn, true) {
-                self.turns.push_back(token);
-            }
+        if let Some(connection) = self.get(token)
+            && !std::mem::replace(&mut connection.has_turn, true)
+        {
+            self.turns.push_back(token);
         }
     }
 
@@ -147,11 +147,11 @@ impl Connections {
 
     /// The connection is to be tried again in the next turn of the loop.
     pub(super) fn wait_again(&mut self, token: u64, for_room: bool) {
-        if let Some(connection) = self.get(token) {
-            if !std::mem::replace(&mut connection.waits, true) {
-                self.waiting.push(token);
-                self.room_waits += usize::from(for_room);
-            }
+        if let Some(connection) = self.get(token)
+            && !std::mem::replace(&mut connection.waits, true)
+        {
+            self.waiting.push(token);
+            self.room_waits += usize::from(for_room);
         }
     }
 
@@ -172,9 +172,7 @@ impl Connections {
         all.filter_map(|(place, c)| c.as_ref().filter(|c| idle(c)).map(|c| token_of(place, c.generation)))
             .collect()
     }
-}
 
-impl Connections {
     /// Whether it can go on at once: there may be something to read, or there is input left.
     pub(super) fn can_go_on(&mut self, token: u64) -> bool {
         self.get(token).is_some_and(|c| c.session.wants_turn() || c.readable && c.session.wants_input())

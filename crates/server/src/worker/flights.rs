@@ -1,4 +1,5 @@
-//! A worker's reads and writes on their way: who asked for what, how many may be under way, what to do when they land.
+//! A worker's reads and writes on their way: who asked for what, how many may be under way, what to do when
+//! they land.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;

@@ -217,8 +217,8 @@ pub enum Wake {
 pub struct QueueOptions {
     /// Most operations in flight, 1 to 4096. Default 256.
     pub depth: u32,
-    /// One-page buffers in the slab; 0 means twice the depth, so that a batch can be worked on while the next
-    /// one is read.
+    /// One-page buffers in the slab; 0 means twice the depth, so that a batch can be worked on while the
+    /// next one is read.
     pub slab_slots: u32,
     /// Threads of the pool, where there is one; 0 means one for each operation in flight, at most 16.
     pub threads: u32,

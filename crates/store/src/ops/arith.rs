@@ -48,7 +48,8 @@ pub enum ArithResult {
 /// The most digits a counter can have.
 const DIGITS_MAX: usize = 20;
 
-/// A value as a number: blanks, digits, then nothing or a blank and whatever follows, at most 20 bytes in all.
+/// A value as a number: blanks, digits, then nothing or a blank and whatever follows, at most 20 bytes in
+/// all.
 fn number(value: &[u8]) -> Option<u64> {
     if value.len() > DIGITS_MAX {
         return None;
@@ -63,7 +64,8 @@ fn number(value: &[u8]) -> Option<u64> {
 }
 
 impl Store {
-    /// Counts. The new value keeps the old one's length where it is shorter, padded with blanks, as memcached stores it.
+    /// Counts. The new value keeps the old one's length where it is shorter, padded with blanks, as memcached
+    /// stores it.
     pub fn arith(&self, call: &Call<'_>, arith: &Arith) -> Step<ArithResult> {
         let tiers = &self.tiers;
         self.attempt(call, |shard, reservation| {

@@ -20,7 +20,8 @@ pub struct Fetch {
     pub vivify: Option<Expiry>,
     /// Let one caller win the right to recache when fewer than this many seconds are left.
     pub recache_seconds: Option<i32>,
-    /// Whether this reader can win the right to recache a stale or soon expiring item (`mg` can, `get` cannot).
+    /// Whether this reader can win the right to recache a stale or soon expiring item (`mg` can, `get`
+    /// cannot).
     pub may_win: bool,
     /// The cas unique of a vivified item.
     pub new_cas: Option<u64>,
@@ -67,6 +68,8 @@ pub struct Found<'a> {
     pub win_sent: bool,
     /// Whether this caller is the one to recache it.
     pub won: bool,
+    /// Whether this access created it ([`Fetch::vivify`]).
+    pub created: bool,
     /// Whether its key was sent encoded.
     pub key_is_binary: bool,
     /// Where it was.
@@ -87,6 +90,7 @@ impl<'a> Found<'a> {
             stale: header.item_flags & STALE != 0,
             win_sent: header.item_flags & WIN_SENT != 0,
             won: false,
+            created: false,
             key_is_binary: header.item_flags & KEY_BINARY != 0,
             tier,
         }
@@ -97,8 +101,8 @@ impl<'a> Found<'a> {
 const PROMOTE_AT: u8 = 2;
 
 impl Store {
-    /// Reads an item. `reply` is called once, under the shard's lock, with the item or `None`, when the step is
-    /// [`Step::Done`] and carries its answer.
+    /// Reads an item. `reply` is called once, under the shard's lock, with the item or `None`, when the step
+    /// is [`Step::Done`] and carries its answer.
     pub fn fetch<R>(
         &self,
         call: &Call<'_>,
@@ -110,8 +114,7 @@ impl Store {
         let tiers = &self.tiers;
         let step = self.attempt(call, |shard, reservation| {
             if let Some(loaded) = call.loaded.as_ref().filter(|_| fetch.is_plain()) {
-                let current =
-                    shard.index.find(call.hash).is_some_and(|(_, e)| e.same_place(loaded.plan.entry));
+                let current = shard.index.find(call.hash).is_some_and(|(_, e)| loaded.plan.is_of(tiers, e));
                 if !current {
                     let record = shard.find_loaded(tiers, loaded, call, loaded.plan.epoch).ok().flatten();
                     let found = record.map(|record| {
@@ -146,7 +149,7 @@ impl Store {
                     match write(shard, tiers, call, old, &header, &[], reservation) {
                         Attempt::Done(()) => {
                             let mut found = Found::new(&header, Value::Slice(&[]), false, Tier::Ram);
-                            (found.won, found.win_sent) = (true, false);
+                            (found.won, found.created, found.win_sent) = (true, true, false);
                             Attempt::Done(answer(Some(&found)))
                         }
                         other => other.retry(),
@@ -170,6 +173,7 @@ impl<R> Attempt<R> {
             Attempt::Room => Attempt::Room,
             Attempt::Large(bytes) => Attempt::Large(bytes),
             Attempt::Landing => Attempt::Landing,
+            Attempt::NoSlot => Attempt::NoSlot,
         }
     }
 }
@@ -206,7 +210,8 @@ impl Shard {
         }
         let entry = if fetch.no_bump { seen.entry } else { seen.entry.warmed() };
 
-        // Answer first: the value is lent from where it lies now. What must not fail after that is tried before.
+        // Answer first: the value is lent from where it lies now. What must not fail after that is tried
+        // before.
         if changes && seen.on_ssd() {
             let value = seen.value_to_vec(self, tiers);
             match write(self, tiers, call, seen.old(), &after, &[&value], reservation) {

@@ -10,6 +10,7 @@ use crate::index::Slot;
 use crate::read::{Loaded, ReadPlan};
 use crate::record::{FETCHED, Header, Record};
 use crate::shard::{RamRecord, Shard};
+use crate::ssd::log::Access;
 use crate::ssd::page::{self, Records};
 use crate::tiers::Tiers;
 use crate::value::{LargeValue, Value};
@@ -72,7 +73,8 @@ fn is_gone(header: &Header, now: Seconds, epoch: u32) -> bool {
 }
 
 impl Shard {
-    /// The key's record among a page's. (Rivals of other shards are not told from this one's: at worst a miss.)
+    /// The key's record among a page's. (Rivals of other shards are not told from this one's: at worst a
+    /// miss.)
     pub(crate) fn find_among<'l>(
         &self,
         tiers: &Tiers,
@@ -83,8 +85,8 @@ impl Shard {
         records.find(hash.tag(), key, |key| self.index.are_rivals(hash, tiers.hasher.hash(key)))
     }
 
-    /// The key's record in a page that was read, if the page is what the plan meant and the record is neither expired nor
-    /// flushed. `Err` when the page is not what it should be.
+    /// The key's record in a page that was read, if the page is what the plan meant and the record is neither
+    /// expired nor flushed. `Err` when the page is not what it should be.
     pub(super) fn find_loaded<'l>(
         &self,
         tiers: &Tiers,
@@ -110,10 +112,7 @@ impl Shard {
             }
             let header = *record.header();
             if is_gone(&header, now, epoch) {
-                self.remove(tiers, slot, entry);
-                let head = self.head_mut();
-                head.reclaimed += 1;
-                head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
+                self.reclaim(tiers, slot, entry, &header);
                 return Look::Absent(None);
             }
             return Look::Found(Seen { slot, entry, header, ssd_value: None });
@@ -130,8 +129,7 @@ impl Shard {
         let found = if let Some(found) = buffered {
             found.filter(|(header, _)| !is_gone(header, now, epoch))
         } else {
-            let Some(loaded) = call.loaded.as_ref().filter(|loaded| loaded.plan.entry.same_place(entry))
-            else {
+            let Some(loaded) = call.loaded.as_ref().filter(|loaded| loaded.plan.is_of(tiers, entry)) else {
                 let Some(read) = tiers.log.read_of(place) else {
                     self.remove(tiers, slot, entry);
                     return Look::Absent(None);
@@ -139,14 +137,17 @@ impl Shard {
                 return Look::Read(ReadPlan { entry, read, epoch });
             };
             match self.find_loaded(tiers, loaded, call, epoch) {
-                Ok(record) => record.map(|record| (record.header, Cow::Borrowed(record.value))),
+                Ok(record) => {
+                    tiers.log.count_outcome(Access::Read, true);
+                    record.map(|record| (record.header, Cow::Borrowed(record.value)))
+                }
                 Err(()) => {
-                    // A page that is not what it should be is an error of the device, unless its segment has been filled anew
-                    // while it was read.
+                    // A page that is not what it should be is an error of the device, unless its segment has
+                    // been filled anew while it was read.
                     if loaded.bytes.is_some()
                         && tiers.log.read_of(place).is_some_and(|read| read == loaded.plan.read)
                     {
-                        tiers.log.count_outcome(false);
+                        tiers.log.count_outcome(Access::Read, false);
                     }
                     self.remove(tiers, slot, entry);
                     return Look::Absent(None);

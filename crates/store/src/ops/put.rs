@@ -115,7 +115,8 @@ impl Store {
         }
     }
 
-    /// Stores a value. An [`Incoming`] payload is taken out of `payload` when it was stored, and left there when not.
+    /// Stores a value. An [`Incoming`] payload is taken out of `payload` when it was stored, and left there
+    /// when not.
     pub fn put(&self, call: &Call<'_>, put: &Put, payload: &mut Payload<'_>) -> Step<PutResult> {
         let tiers = &self.tiers;
         self.attempt(call, |shard, reservation| {
@@ -196,6 +197,9 @@ fn store_new(
         },
         Payload::Joined(_) => unreachable!("what was joined has been stored"),
         Payload::Incoming(_) => {
+            if old.is_none() && !shard.has_slot(tiers, call.now, call.hash) {
+                return Attempt::NoSlot;
+            }
             let Payload::Incoming(incoming) = std::mem::replace(payload, Payload::Bytes(&[])) else {
                 unreachable!("just matched")
             };

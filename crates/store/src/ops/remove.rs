@@ -35,7 +35,8 @@ pub enum RemoveResult {
 }
 
 impl Store {
-    /// Makes sure that the key has no item, without finding out whether it had one. An innocent key with the same tag may go too.
+    /// Makes sure that the key has no item, without finding out whether it had one. An innocent key with the
+    /// same tag may go too.
     pub fn forget(&self, call: &Call<'_>) {
         let mut shard = self.lock(self.shard_of(call.hash));
         if let Some((slot, entry)) = shard.index.find(call.hash) {

@@ -1,7 +1,8 @@
 //! The pool of RAM segments: who owns which, and the only way to their bytes.
 //!
-//! A segment is free, owned by a shard (whose lock the caller holds: it has the shard's [`Owner`]), reserved for a large
-//! value on its way in ([`Reservation`]), or a zombie: given up by its shard while readers still hold a [`Pin`].
+//! A segment is free, owned by a shard (whose lock the caller holds: it has the shard's [`Owner`]), reserved
+//! for a large value on its way in ([`Reservation`]), or a zombie: given up by its shard while readers still
+//! hold a [`Pin`].
 //!
 //! ```text
 //!            take                    give_back
@@ -11,8 +12,9 @@
 //!                    \ drop                   \ release, pinned      last unpin
 //!                     +--> free                +-------------> zombie ---------> free
 //! ```
-//! A *log* segment is written by its owner at any time and never pinned. A *large* segment belongs to one record, is never
-//! written again, and can be pinned. There is no edge from reserved to zombie: nobody can pin what was never adopted.
+//! A *log* segment is written by its owner at any time and never pinned. A *large* segment belongs to one
+//! record, is never written again, and can be pinned. There is no edge from reserved to zombie: nobody can
+//! pin what was never adopted.
 
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +37,8 @@ pub(crate) struct SegmentMeta {
     queue: AtomicU32,
     /// The next segment of a large record's chain, likewise.
     chain: AtomicU32,
-    /// Bytes of records in a log segment; bytes of the whole content, prefix included, in a chain's first segment.
+    /// Bytes of records in a log segment; bytes of the whole content, prefix included, in a chain's first
+    /// segment.
     used: AtomicU32,
     /// Readers of the chain that begins here, plus [`ZOMBIE`].
     pins: AtomicU32,
@@ -50,11 +53,12 @@ const RESERVED: u32 = 1;
 const FIRST_OWNER: u32 = 2;
 const ZOMBIE: u32 = 1 << 31;
 
-/// Bytes before the record in a chain's first segment: room for the header that an SSD extent begins with, so that a
-/// large record can be written from where it lies.
+/// Bytes before the record in a chain's first segment: room for the header that an SSD extent begins with, so
+/// that a large record can be written from where it lies.
 pub(crate) const LARGE_PREFIX_BYTES: usize = 16;
 
-/// A queue of segments, oldest first, linked through the pool's table. Numbers are one more than a segment's; 0 is none.
+/// A queue of segments, oldest first, linked through the pool's table. Numbers are one more than a segment's;
+/// 0 is none.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queue {
@@ -83,6 +87,7 @@ pub(crate) struct Pool {
     meta: Region<SegmentMeta>,
     segment_bytes: usize,
     free: Mutex<Vec<u32>>,
+    /// The length of `free`, written under its lock only, so that it never shows more than there are.
     free_count: AtomicU32,
     reserved: AtomicU32,
     owners: AtomicU32,
@@ -134,8 +139,12 @@ impl Pool {
     }
 
     fn pop_free(&self, owner: u32) -> Option<SegmentId> {
-        let id = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-        self.free_count.fetch_sub(1, Relaxed);
+        let id = {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            let id = free.pop()?;
+            self.free_count.store(free.len() as u32, Relaxed);
+            id
+        };
         let meta = &self.meta[id as usize];
         meta.next.store(0, Relaxed);
         meta.prev.store(0, Relaxed);
@@ -152,8 +161,9 @@ impl Pool {
 
     fn push_free(&self, id: SegmentId) {
         self.meta(id).owner.store(FREE, Relaxed);
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(id.0);
-        self.free_count.fetch_add(1, Relaxed);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.push(id.0);
+        self.free_count.store(free.len() as u32, Relaxed);
     }
 
     /// A free segment, now the owner's log segment.
@@ -197,8 +207,9 @@ impl Pool {
     #[inline]
     pub(crate) fn bytes<'a>(&'a self, owner: &'a Owner, id: SegmentId) -> &'a [u8] {
         self.check_owned(owner, id);
-        // SAFETY: the segment is the owner's, so it is written only through bytes_mut with &mut Owner (excluded by
-        // the borrow) or, before adoption, through a Reservation (which no longer lists it).
+        // SAFETY: the segment is the owner's, so it is written only through bytes_mut with &mut Owner
+        // (excluded by the borrow) or, before adoption, through a Reservation (which no longer lists
+        // it).
         unsafe { self.memory.slice(self.start(id), self.segment_bytes) }
     }
 
@@ -206,8 +217,8 @@ impl Pool {
     #[inline]
     pub(crate) fn bytes_mut<'a>(&'a self, owner: &'a mut Owner, id: SegmentId) -> &'a mut [u8] {
         self.check_log(owner, id);
-        // SAFETY: the segment is the owner's and a log segment, so no Pin refers to it; every other access goes
-        // through this owner, borrowed exclusively here.
+        // SAFETY: the segment is the owner's and a log segment, so no Pin refers to it; every other access
+        // goes through this owner, borrowed exclusively here.
         unsafe { self.memory.slice_mut(self.start(id), self.segment_bytes) }
     }
 
@@ -222,8 +233,8 @@ impl Pool {
         assert_ne!(from.0, to.0);
         self.check_log(owner, from.0);
         self.check_log(owner, to.0);
-        // SAFETY: both segments are the exclusively borrowed owner's log segments and differ, so the source is not
-        // written and the target not read or written by anyone else.
+        // SAFETY: both segments are the exclusively borrowed owner's log segments and differ, so the source
+        // is not written and the target not read or written by anyone else.
         let (from_segment, to_segment) = unsafe {
             (
                 self.memory.slice(self.start(from.0), self.segment_bytes),
@@ -337,6 +348,27 @@ impl Pool {
         }
     }
 
+    /// How many segments the chain that begins here has.
+    pub(crate) fn chain_len(&self, head: SegmentId) -> u32 {
+        let next = |id: &SegmentId| self.meta(*id).chain.load(Relaxed).checked_sub(1).map(SegmentId);
+        std::iter::successors(Some(head), next).count() as u32
+    }
+
+    /// The segments of one queue (a large record's first stands for all of its own), oldest first.
+    pub(crate) fn queued(&self, queue: &Queue) -> impl Iterator<Item = SegmentId> {
+        let next = |id: &SegmentId| self.meta(*id).next.load(Relaxed).checked_sub(1).map(SegmentId);
+        std::iter::successors(queue.front(), next)
+    }
+
+    /// Recounts an owner's segments: those in use, and those given up that somebody still reads. For checks.
+    pub(crate) fn recount(&self, owner: &Owner) -> (u32, u32) {
+        let of_owner = |id: &SegmentId| self.meta(*id).owner.load(Relaxed) == owner.0;
+        let all = (0..self.count()).map(SegmentId).filter(of_owner);
+        let is_zombie = |id: &SegmentId| self.meta(*id).pins.load(Relaxed) & ZOMBIE != 0;
+        let zombies = all.clone().filter(is_zombie).map(|head| self.chain_len(head)).sum();
+        (all.count() as u32 - zombies, zombies)
+    }
+
     /// The header of a large record, to change; `None` while the record is landing.
     pub(crate) fn header_mut<'a>(
         &'a self,
@@ -348,13 +380,14 @@ impl Pool {
         if self.meta(head).landing.load(Relaxed) != 0 {
             return None;
         }
-        // SAFETY: the owner is borrowed exclusively, so bytes() lends nothing of this segment; pins leave the header
-        // out except while landing, which was ruled out and can only begin with the owner.
+        // SAFETY: the owner is borrowed exclusively, so bytes() lends nothing of this segment; pins leave the
+        // header out except while landing, which was ruled out and can only begin with the owner.
         let header = unsafe { self.memory.slice_mut(self.start(head) + LARGE_PREFIX_BYTES, HEADER_BYTES) };
         header.first_chunk_mut()
     }
 
-    /// Forbids changes of a large record's header until [`end_landing`](Self::end_landing), while it is written to the SSD.
+    /// Forbids changes of a large record's header until [`end_landing`](Self::end_landing), while it is
+    /// written to the SSD.
     pub(crate) fn begin_landing(&self, owner: &mut Owner, head: SegmentId) {
         self.check_owned(owner, head);
         assert_eq!(self.meta(head).landing.swap(1, Relaxed), 0);
@@ -398,7 +431,8 @@ impl Reservation {
             return &mut [];
         };
         let len = (segment_bytes - at).min(self.end - self.filled);
-        // SAFETY: the segment is reserved and listed here and nowhere else; &mut self makes the access exclusive.
+        // SAFETY: the segment is reserved and listed here and nowhere else; &mut self makes the access
+        // exclusive.
         unsafe { self.pool.memory.slice_mut(self.pool.start(id) + at, len) }
     }
 
@@ -496,8 +530,8 @@ impl Pin {
             let len = left.min(segment_bytes);
             left -= len;
             let from = std::mem::take(&mut skip);
-            // SAFETY: a pinned chain is not freed; a large record past its header is never written again, and the
-            // header, if asked for, not while it lands.
+            // SAFETY: a pinned chain is not freed; a large record past its header is never written again, and
+            // the header, if asked for, not while it lands.
             Some(unsafe { self.pool.memory.slice(self.pool.start(id) + from, len - from) })
         })
     }
@@ -505,8 +539,8 @@ impl Pin {
     /// Writes the extent header before the record; only for the demotion that the record is landing for.
     pub(crate) fn write_prefix(&self, prefix: &[u8; LARGE_PREFIX_BYTES]) {
         assert_eq!(self.pool.meta(self.head).landing.load(Relaxed), 1);
-        // SAFETY: nothing but segment() lends the prefix, and of the pins of a record only the one of its one demotion
-        // is asked for segments, later than this.
+        // SAFETY: nothing but segment() lends the prefix, and of the pins of a record only the one of its one
+        // demotion is asked for segments, later than this.
         unsafe { self.pool.memory.slice_mut(self.pool.start(self.head), LARGE_PREFIX_BYTES) }
             .copy_from_slice(prefix);
     }

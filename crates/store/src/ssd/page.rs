@@ -6,9 +6,9 @@
 //! | seal | bytes | count | magic | turn  | record         | record         | 0  |
 //! +------+-------+-------+-------+-------+----------------+----------------+-- -+
 //! ```
-//! `bytes` counts from the page's first byte to the end of its last record; `seal` is the CRC32C of bytes 4 to there, mixed
-//! with the page's identity (store, segment, turn, page). So a page that was lost, misdirected, torn or left over from an
-//! earlier filling does not verify. All integers little endian.
+//! `bytes` counts from the page's first byte to the end of its last record; `seal` is the CRC32C of bytes 4
+//! to there, mixed with the page's identity (store, segment, turn, page). So a page that was lost,
+//! misdirected, torn or left over from an earlier filling does not verify. All integers little endian.
 
 use super::PAGE_BYTES;
 use crate::record::Record;
@@ -80,7 +80,8 @@ pub(crate) fn verify(id: PageId, read: &[u8]) -> Option<Records<'_>> {
     let count = u16::from_le_bytes([header[8], header[9]]);
     let content = read.get(..bytes)?;
     let sealed = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
-    if bytes < PAGE_HEADER_BYTES || u16::from_le_bytes([header[10], header[11]]) != MAGIC {
+    let turn = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
+    if bytes < PAGE_HEADER_BYTES || u16::from_le_bytes([header[10], header[11]]) != MAGIC || turn != id.turn {
         return None;
     }
     if crc32c(&[&content[4..]]) ^ id.mixed() != sealed {
@@ -104,9 +105,10 @@ pub(crate) struct Records<'a> {
 impl<'a> Records<'a> {
     /// The record that an index entry with `tag` means, if its key is `key`.
     ///
-    /// An entry names a page and a tag, and a page may hold several records that one entry could mean: earlier versions of the
-    /// key, and other keys with the same tag and the same buckets (`rivals` says which), each of which took the entry over when
-    /// it was written. So the last of all these is meant, and if that is another key's, an earlier record of this key is dead.
+    /// An entry names a page and a tag, and a page may hold several records that one entry could mean:
+    /// earlier versions of the key, and other keys with the same tag and the same buckets (`rivals` says
+    /// which), each of which took the entry over when it was written. So the last of all these is meant,
+    /// and if that is another key's, an earlier record of this key is dead.
     pub(crate) fn find(self, tag: u16, key: &[u8], rivals: impl Fn(&[u8]) -> bool) -> Option<Record<'a>> {
         let mut found = None;
         for record in self.filter(|record| record.header.tag == tag) {
@@ -143,8 +145,9 @@ mod tests {
     fn page(id: PageId) -> Vec<u8> {
         let mut page = vec![0; PAGE_BYTES];
         let mut at = PAGE_HEADER_BYTES;
-        for (key, value) in [("a", "first"), ("b", "other"), ("a", "second")] {
-            let header = Header { key_len: 1, value_len: value.len() as u32, ..Header::default() };
+        for (tag, key, value) in [(1, "a", "first"), (2, "b", "other"), (1, "a", "second"), (1, "c", "rival")]
+        {
+            let header = Header { key_len: 1, value_len: value.len() as u32, tag, ..Header::default() };
             for part in [&header.encode()[..], key.as_bytes(), value.as_bytes()] {
                 page[at..at + part.len()].copy_from_slice(part);
                 at += part.len();

@@ -14,7 +14,8 @@ const HOT_WORDS: usize = SEGMENT_PAGES as usize / 64;
 pub(crate) struct SegmentMeta {
     /// How often the segment has been filled; 0 never. An entry whose turn differs (modulo 16) is dead.
     turn: AtomicU32,
-    /// The latest expiry of its records: from then on the whole segment is dead. 0 while empty, all ones for never.
+    /// The latest expiry of its records: from then on the whole segment is dead. 0 while empty, all ones for
+    /// never.
     expires: AtomicU32,
     /// The latest flush epoch of its records: an older one than the store's makes the whole segment dead.
     epoch: AtomicU32,
@@ -134,7 +135,8 @@ impl Table {
         }
     }
 
-    /// An index entry no longer points there. Dead entries were discounted when their segment was opened anew.
+    /// An index entry no longer points there. Dead entries were discounted when their segment was opened
+    /// anew.
     pub(crate) fn unlink(&self, entry: Entry) {
         let place = entry.ssd_place();
         if self.current_turn(place).is_none() {

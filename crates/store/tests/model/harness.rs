@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use larder_store::device::{Device, FaultDevice, FaultRule, IoBuf, MemoryDevice};
 use larder_store::*;
 
 /// What to run.
@@ -13,6 +14,10 @@ pub struct Options {
     pub memory_bytes: u64,
     pub ssd_segments: u32,
     pub evict: bool,
+    /// Of how many values one is surely large; 0 for none.
+    pub large_one_in: u64,
+    /// What the device does wrong.
+    pub faults: Vec<FaultRule>,
 }
 
 impl Options {
@@ -24,6 +29,8 @@ impl Options {
             memory_bytes: 6 << 20,
             ssd_segments: 6,
             evict: true,
+            large_one_in: 0,
+            faults: Vec::new(),
         }
     }
 }
@@ -39,6 +46,14 @@ pub struct Seen {
     pub no_memory: u64,
     pub turns: u64,
     pub rescues: u64,
+    /// Faults of the device: as it counted them, and as the store did.
+    pub faults: u64,
+    pub ssd_errors: u64,
+    /// The operation after which the SSD tier was seen off.
+    pub off_at: Option<u64>,
+    /// Device reads and writes.
+    pub reads: u64,
+    pub writes: u64,
 }
 
 struct Random(u64);
@@ -75,7 +90,8 @@ struct Item {
 #[derive(Default)]
 struct History {
     now: Option<Item>,
-    /// Earlier truths with the operation number at which each ended; no longer than the longest read under way.
+    /// Earlier truths with the operation number at which each ended; no longer than the longest read under
+    /// way.
     before: Vec<(u64, Option<Item>)>,
 }
 
@@ -85,13 +101,13 @@ struct Waiting {
     began: u64,
     began_at: Seconds,
     plan: ReadPlan,
-    bytes: Vec<u8>,
+    bytes: Option<IoBuf>,
 }
 
 struct Sim {
     random: Random,
     store: Store,
-    device: Vec<u8>,
+    device: FaultDevice<MemoryDevice>,
     now: Seconds,
     operation: u64,
     model: HashMap<u64, History>,
@@ -113,12 +129,13 @@ pub fn run(options: &Options) -> Seen {
         index_bytes: None,
         ssd_write_limit: None,
         evict: options.evict,
+        memory_file: None,
         seed: options.seed,
     };
     let mut sim = Sim {
         random: Random(options.seed),
         store: Store::open(&config).expect("the options fit"),
-        device: vec![0; ssd_bytes as usize],
+        device: FaultDevice::new(MemoryDevice::new(ssd_bytes.max(4096)), options.seed),
         now: Seconds(1000),
         operation: 0,
         model: HashMap::new(),
@@ -129,6 +146,7 @@ pub fn run(options: &Options) -> Seen {
         options: options.clone(),
         traced: std::env::var("LARDER_MODEL_KEY").ok().and_then(|key| key.parse().ok()),
     };
+    options.faults.iter().for_each(|rule| sim.device.inject(rule.clone()));
     for _ in 0..options.operations {
         sim.step();
     }
@@ -138,7 +156,12 @@ pub fn run(options: &Options) -> Seen {
     sim.store.check().unwrap_or_else(|what| panic!("seed {}: {what}", options.seed));
     let stats = sim.store.stats();
     sim.seen.turns = stats.ssd_bytes_written / ssd_bytes.max(1);
-    assert_eq!(stats.ssd_errors, 0, "a faultless device gives no errors: seed {}", options.seed);
+    let counts = sim.device.counts();
+    (sim.seen.faults, sim.seen.ssd_errors) = (counts.total(), stats.ssd_errors);
+    [sim.seen.reads, sim.seen.writes, _] = counts.operations;
+    if options.faults.is_empty() {
+        assert_eq!(stats.ssd_errors, 0, "a faultless device gives no errors: seed {}", options.seed);
+    }
     assert!(stats.index_entries <= stats.index_capacity);
     sim.seen
 }
@@ -162,6 +185,7 @@ impl Sim {
     }
 
     fn step(&mut self) {
+        self.note_off();
         self.operation += 1;
         if self.random.one_in(2000) {
             self.now.0 += 1 + self.random.below(3) as u32;
@@ -215,20 +239,40 @@ impl Sim {
         }
         let at = self.random.below(self.writes.len() as u64) as usize;
         let job = self.writes.swap_remove(at);
-        let offset = job.offset as usize;
-        self.device[offset..offset + job.data().len()].copy_from_slice(job.data());
-        self.store.complete_write(job, true, self.now);
+        let written = self.device.write_at(job.data(), job.offset);
+        if let Err(error) = &written {
+            assert_ne!(error.kind(), std::io::ErrorKind::InvalidInput, "{error}");
+        }
+        let ok = written.is_ok_and(|written| written == job.data().len());
+        self.store.complete_write(job, ok, self.now);
     }
 
-    fn read(&self, plan: &ReadPlan) -> Vec<u8> {
-        let offset = plan.offset() as usize;
-        self.device[offset..(offset + plan.bytes()).min(self.device.len())].to_vec()
+    /// What the device gives; a failure is reported to the store.
+    fn read(&mut self, plan: &ReadPlan) -> Option<IoBuf> {
+        let mut bytes = IoBuf::zeroed(plan.bytes());
+        match self.device.read_at(&mut bytes, plan.offset()) {
+            Ok(read) => {
+                // Whoever carries out a short read goes on; here it ends as the device's last bytes would.
+                bytes[read..].fill(0);
+                Some(bytes)
+            }
+            Err(_) => {
+                self.store.count_read_error();
+                None
+            }
+        }
+    }
+
+    fn note_off(&mut self) {
+        if self.seen.off_at.is_none() && self.options.ssd_segments > 0 && self.store.ssd_is_off() {
+            self.seen.off_at = Some(self.operation);
+        }
     }
 
     fn rescue(&mut self) {
         if let Some(plan) = self.store.next_rescue() {
             let bytes = self.read(&plan);
-            self.store.readmit(Loaded { plan: &plan, bytes: Some(&bytes) }, self.now);
+            self.store.readmit(Loaded { plan: &plan, bytes: bytes.as_deref() }, self.now);
             self.seen.rescues += 1;
         }
     }
@@ -237,11 +281,11 @@ impl Sim {
     fn complete<R>(&mut self, key: u64, mut call: impl FnMut(&Store, &Call<'_>) -> Step<R>) -> Option<R> {
         let bytes = key_bytes(key);
         let hash = self.store.hash(&bytes);
-        let mut loaded: Option<(ReadPlan, Vec<u8>)> = None;
+        let mut loaded: Option<(ReadPlan, Option<IoBuf>)> = None;
         let mut patience = Patience::Wait;
         for _ in 0..1000 {
             let step = {
-                let loaded = loaded.as_ref().map(|(plan, bytes)| Loaded { plan, bytes: Some(bytes) });
+                let loaded = loaded.as_ref().map(|(plan, bytes)| Loaded { plan, bytes: bytes.as_deref() });
                 call(&self.store, &Call { key: &bytes, hash, now: self.now, loaded, patience })
             };
             match step {
@@ -302,6 +346,10 @@ impl Sim {
     }
 
     fn value(&mut self, key: u64) -> Vec<u8> {
+        if self.options.large_one_in > 0 && self.random.one_in(self.options.large_one_in) {
+            let len = 10_000 + self.random.below(100_000);
+            return (0..len).map(|i| ((i / 8) ^ key) as u8).collect();
+        }
         if self.random.one_in(6) {
             return self.random.below(1000).to_string().into_bytes();
         }
@@ -548,7 +596,7 @@ impl Sim {
         let step = self.store.fetch(&call, &Fetch::default(), |found| found.map(|f| (observed(f), f.tier)));
         match step {
             Step::Done(Some((found, tier))) => {
-                self.count_hit(tier);
+                self.count_hit(key, self.operation, tier);
                 self.judge(key, self.operation, self.now, Some(found.0));
             }
             Step::Done(None) => self.judge(key, self.operation, self.now, None),
@@ -565,14 +613,14 @@ impl Sim {
         let bytes = key_bytes(read.key);
         let hash = self.store.hash(&bytes);
         // Sometimes the device took its time and answers what is there now.
-        let late = self.random.one_in(2).then(|| self.read(&read.plan));
-        let loaded = Some(Loaded { plan: &read.plan, bytes: Some(late.as_ref().unwrap_or(&read.bytes)) });
+        let late = if self.random.one_in(2) { self.read(&read.plan) } else { read.bytes };
+        let loaded = Some(Loaded { plan: &read.plan, bytes: late.as_deref() });
         let call = Call { key: &bytes, hash, now: self.now, loaded, patience: Patience::Wait };
         let step = self.store.fetch(&call, &Fetch::default(), |found| found.map(|f| (observed(f), f.tier)));
         match step {
             Step::Done(found) => {
                 if let Some((_, tier)) = found {
-                    self.count_hit(tier);
+                    self.count_hit(read.key, read.began, tier);
                 }
                 self.judge(read.key, read.began, read.began_at, found.map(|(found, _)| found.0));
             }
@@ -581,10 +629,13 @@ impl Sim {
         }
     }
 
-    fn count_hit(&mut self, tier: Tier) {
+    fn count_hit(&mut self, key: u64, began: u64, tier: Tier) {
         match tier {
             Tier::Ram => self.seen.ram_hits += 1,
             Tier::Ssd => self.seen.ssd_hits += 1,
+        }
+        if tier == Tier::Ssd && self.seen.off_at.is_some_and(|off_at| off_at <= began) {
+            self.fail(key, "answered from an SSD that is off");
         }
     }
 

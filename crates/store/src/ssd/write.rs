@@ -1,0 +1,83 @@
+//! Pages on their way to the device: jobs to perform, the memory they hold, and where a large record lands.
+
+use std::sync::Arc;
+
+use crate::arena::Region;
+use crate::entry::{Entry, SsdPlace};
+use crate::hash::KeyHash;
+use crate::ram::pool::Pin;
+
+/// Pages on their way to the device.
+#[derive(Clone)]
+pub(super) struct Work {
+    pub(super) id: u64,
+    pub(super) segment: u32,
+    pub(super) turn: u32,
+    pub(super) first_page: u32,
+    pub(super) bytes: usize,
+    pub(super) source: WriteSource,
+}
+
+/// Memory that is being written; it stays as it is until every clone is gone.
+#[derive(Clone)]
+pub(super) enum WriteSource {
+    Piece(Arc<Region<u8>>),
+    Large(Arc<Pin>, u32),
+}
+
+/// A large record that is being demoted from where it lies.
+pub(super) struct Large {
+    pub(super) id: u64,
+    pub(super) parts_left: u32,
+    pub(super) failed: bool,
+    pub(super) landing: Landing,
+}
+
+/// A large record whose demotion is over: its index entry may now move, if it still is `from`.
+pub(crate) struct Landing {
+    pub hash: KeyHash,
+    pub from: Entry,
+    pub to: SsdPlace,
+    /// Until the entry has moved, the memory under `from` must not become another record.
+    pub(super) pin: Arc<Pin>,
+}
+
+/// One write for the caller to perform: all of `data()` to `offset` of `device`, then
+/// [`Store::complete_write`](crate::Store::complete_write).
+pub struct WriteJob {
+    /// Which of the store's devices.
+    pub device: usize,
+    /// Where, in bytes; a multiple of 4096.
+    pub offset: u64,
+    pub(super) work: Work,
+}
+
+impl WriteJob {
+    /// The bytes to write, at most a few MiB, a multiple of 4096 long and so aligned.
+    pub fn data(&self) -> &[u8] {
+        self.work.data()
+    }
+
+    /// A handle on the same bytes that keeps them valid and unchanged. Drop it before completing the job.
+    pub fn share(&self) -> SharedWrite {
+        SharedWrite(self.work.clone())
+    }
+}
+
+/// A hold on the bytes of a [`WriteJob`], for whoever performs the write.
+pub struct SharedWrite(Work);
+
+impl AsRef<[u8]> for SharedWrite {
+    fn as_ref(&self) -> &[u8] {
+        self.0.data()
+    }
+}
+
+impl Work {
+    pub(super) fn data(&self) -> &[u8] {
+        match &self.source {
+            WriteSource::Piece(memory) => &memory[..self.bytes],
+            WriteSource::Large(pin, segment) => pin.segment(*segment).unwrap_or(&[]),
+        }
+    }
+}

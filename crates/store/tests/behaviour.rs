@@ -1,0 +1,13 @@
+//! What the store promises, one small test a promise, named after it.
+
+#[path = "behaviour/bounds.rs"]
+mod bounds;
+#[path = "behaviour/commands.rs"]
+mod commands;
+#[path = "behaviour/expiry.rs"]
+mod expiry;
+#[path = "behaviour/large.rs"]
+mod large;
+mod rig;
+#[path = "behaviour/tiers.rs"]
+mod tiers;

@@ -1,0 +1,157 @@
+//! What moves between the tiers, and what does not.
+
+use larder_store::*;
+
+use crate::rig::{Rig, SET, bytes, config};
+
+#[test]
+fn a_promoted_item_that_did_not_change_is_not_written_again() {
+    let rig = Rig::new(8, 16);
+    for i in 0..200 {
+        rig.set(&format!("key-{i}"), &bytes(i, 1_000));
+    }
+    rig.push_out();
+    for _ in 0..4 {
+        (0..200).for_each(|i| assert!(rig.get(&format!("key-{i}")).is_some()));
+    }
+    let promoted = (0..200).filter(|i| rig.peek(&format!("key-{i}")).is_some_and(|f| f.tier == Tier::Ram));
+    let promoted: Vec<u64> = promoted.collect();
+    assert!(promoted.len() > 150, "{}", promoted.len());
+    let admitted = |rig: &Rig| rig.store.stats().ssd_bytes_admitted;
+    let before = admitted(&rig);
+    let mut fillers = 0;
+    for round in 0..20 {
+        for i in 0..1_000_u64 {
+            // These expire before they are worth a write, so that all that is admitted would be ours.
+            let key = format!("f-{round}-{i}");
+            rig.set_with(&key, &bytes(i, 2_000), &Put { expiry: rig.in_seconds(1), ..SET });
+            (0..3).for_each(|_| drop(rig.get(&key)));
+            fillers += 2_000;
+        }
+    }
+    assert!(fillers > 4 * rig.store.stats().ram_tier_bytes);
+    let back = promoted.iter().filter(|i| rig.peek(&format!("key-{i}")).is_some_and(|f| f.tier == Tier::Ssd));
+    assert!(back.count() > promoted.len() / 2);
+    assert_eq!(admitted(&rig), before, "nothing was written again");
+    (0..200).for_each(|i| assert_eq!(rig.value(&format!("key-{i}")), Some(bytes(i, 1_000))));
+}
+
+#[test]
+fn a_promoted_item_that_changed_is_written_again_with_the_change() {
+    let rig = Rig::new(8, 16);
+    rig.set_on_ssd("key", b"value", &SET);
+    for _ in 0..4 {
+        rig.get("key");
+    }
+    assert_eq!(rig.peek("key").map(|item| item.tier), Some(Tier::Ram));
+    let touch = Some(rig.in_seconds(500));
+    rig.fetch("key", &Fetch { touch, no_bump: true, ..Fetch::default() });
+    for _ in 0..4 {
+        rig.push_out();
+    }
+    let item = rig.peek("key").expect("there");
+    assert_eq!((item.tier, item.expiry, item.value), (Tier::Ssd, rig.in_seconds(500), b"value".to_vec()));
+}
+
+#[test]
+fn a_counter_that_is_only_counted_stays() {
+    let rig = Rig::new(8, 0);
+    rig.set("counter", b"0000000000");
+    for i in 1..=40_000_u64 {
+        rig.set(&format!("other-{i}"), &bytes(i, 1_000));
+        if i % 10 == 0 {
+            let counted = rig.arith("counter", &crate::rig::COUNT);
+            assert!(
+                matches!(counted, Some(ArithResult::Value { value, .. }) if value == i / 10),
+                "{counted:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_fits_in_memory_is_not_evicted_by_overwriting() {
+    let rig = Rig::new(16, 0);
+    let fit = rig.store.stats().ram_tier_bytes / 4 / 1_100;
+    for i in 0..fit {
+        rig.set(&format!("unread-{i}"), &bytes(i, 1_000));
+    }
+    // Values of changing size, so that none is overwritten where it lies: ten times the memory.
+    for i in 0..fit * 40 {
+        rig.set(&format!("busy-{}", i % 100), &bytes(i, 900 + (i / 100 % 100) as usize));
+    }
+    let kept = (0..fit).filter(|i| rig.peek(&format!("unread-{i}")).is_some()).count() as u64;
+    assert_eq!(kept, fit, "evicted {}", rig.store.stats().evictions);
+}
+
+#[test]
+fn memory_full_of_what_was_flushed_or_expired_is_as_good_as_free() {
+    for flush in [true, false] {
+        let rig = Rig::new(8, 0);
+        let fit = rig.store.stats().ram_tier_bytes / 1_100;
+        for i in 0..fit * 2 {
+            let key = format!("old-{i}");
+            rig.set_with(&key, &bytes(i, 1_000), &Put { expiry: rig.in_seconds(10), ..SET });
+            (0..3).for_each(|_| drop(rig.get(&key)));
+        }
+        if flush {
+            rig.store.flush(None, rig.now.get());
+        } else {
+            rig.at(rig.now.get().0 + 10);
+        }
+        let fit = fit * 9 / 10;
+        for i in 0..fit {
+            rig.set(&format!("new-{i}"), &bytes(i, 1_000));
+        }
+        let kept = (0..fit).filter(|i| rig.peek(&format!("new-{i}")).is_some()).count() as u64;
+        assert!(kept > fit * 9 / 10, "{kept} of {fit}");
+    }
+}
+
+#[test]
+fn one_ssd_segment_is_enough_to_go_on() {
+    for segments in 1..=4 {
+        let rig = Rig::new(8, segments);
+        for i in 0..10_000_u64 {
+            let expiry = if i % 3 == 0 { rig.in_seconds(600) } else { Expiry::Never };
+            // The rig panics when a store says it is busy while there is nothing to write.
+            rig.set_with(
+                &format!("key-{i}"),
+                &bytes(i, 1_000 + (i % 7) as usize * 1_000),
+                &Put { expiry, ..SET },
+            );
+            if i % 1_000 == 999 {
+                assert!(rig.get(&format!("key-{i}")).is_some());
+            }
+        }
+        rig.settle();
+        assert!(rig.store.stats().ssd_items > 0, "{segments}");
+        rig.store.check().expect("every count is right");
+    }
+}
+
+#[test]
+fn no_more_is_written_to_the_ssd_than_the_limit_allows() {
+    let limit = 1 << 20;
+    let rig = Rig::with(&Config { ssd_write_limit: Some(limit), ..config(8 << 20, 4) });
+    // Awkward sizes: what is counted is what the device has to write.
+    let mut written = 0;
+    for second in 1..=60_u32 {
+        rig.at(1_000 + second);
+        for i in 0..600_u64 {
+            let key = format!("key-{second}-{i}");
+            rig.set(&key, &bytes(i, if i % 2 == 0 { 2_100 } else { 4_200 }));
+            rig.get(&key);
+            if let Some(plan) = rig.store.next_rescue() {
+                let bytes = rig.read(&plan);
+                rig.store.readmit(Loaded { plan: &plan, bytes: bytes.as_deref() }, rig.now.get());
+            }
+        }
+        while rig.write_one() {}
+        written = rig.store.stats().ssd_bytes_written;
+        // Beyond the rate: a second's saving, and the buffers that were open when it ran out.
+        let allowed = limit * u64::from(second + 2) + 3 * (64 << 10);
+        assert!(written <= allowed, "{written} of {allowed} after {second} s");
+    }
+    assert!(written > limit * 40, "only {written} written");
+}

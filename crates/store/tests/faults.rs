@@ -1,0 +1,188 @@
+//! The store over a device that fails, lies and forgets: a miss is always allowed, a wrong, older or deleted
+//! value never.
+//!
+//! The model of `model.rs` runs over each fault alone, over all of them together, and, in short, over each
+//! fault at each operation. What turns the tier off, and what does not, is told by small tests at the end.
+
+#[path = "model/harness.rs"]
+mod harness;
+mod rig;
+
+use harness::{Options, Seen, run};
+use larder_store::device::{Fault, FaultRule, OpKind, When};
+use rig::{Rig, SET, bytes};
+
+const WRITE_FAULTS: [Fault; 7] = [
+    Fault::Error,
+    Fault::Full,
+    Fault::Short,
+    Fault::Torn,
+    Fault::Lost,
+    Fault::Misdirected,
+    Fault::FlippedBit,
+];
+const READ_FAULTS: [Fault; 5] =
+    [Fault::Error, Fault::Short, Fault::Misdirected, Fault::Stale, Fault::FlippedBit];
+
+fn every_fault() -> impl Iterator<Item = (OpKind, Fault)> {
+    let writes = WRITE_FAULTS.into_iter().map(|fault| (OpKind::Write, fault));
+    writes.chain(READ_FAULTS.into_iter().map(|fault| (OpKind::Read, fault)))
+}
+
+/// A seed of its own for each run of this binary, unless the environment says which.
+fn seed() -> u64 {
+    let given = std::env::var("LARDER_MODEL_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(1, |since| since.as_nanos() as u64)
+    });
+    println!("LARDER_MODEL_SEED={seed}");
+    seed
+}
+
+/// Enough keys that most reads go to the SSD, and values large enough that some land there by themselves.
+fn options(seed: u64, operations: u64) -> Options {
+    Options { seed, operations, keys: 30_000, large_one_in: 2_000, ..Options::small() }
+}
+
+fn total(seen: &[Seen], of: impl Fn(&Seen) -> u64) -> u64 {
+    seen.iter().map(of).sum()
+}
+
+#[test]
+fn two_million_operations_over_every_fault_are_never_answered_wrong() {
+    let seed = seed();
+    let mut all = Vec::new();
+    for (number, (kind, fault)) in every_fault().enumerate() {
+        // There are twenty reads to a write.
+        let chance = if kind == OpKind::Write { 0.15 } else { 0.03 };
+        let rule = FaultRule::new(kind, fault, When::Chance(chance));
+        let options = Options { faults: vec![rule], ..options(seed ^ number as u64, 120_000) };
+        let seen = run(&options);
+        println!("{kind:?} {fault:?}: {seen:?}");
+        assert!(seen.faults > 0 && seen.ssd_hits > 200, "{kind:?} {fault:?}: {seen:?}");
+        assert!(kind == OpKind::Write || seen.off_at.is_none(), "one bad read in thirty: {seen:?}");
+        all.push(seen);
+    }
+    let faults: Vec<_> =
+        every_fault().map(|(kind, fault)| FaultRule::new(kind, fault, When::Chance(0.02))).collect();
+    let seen = run(&Options { faults, ..options(seed ^ 99, 700_000) });
+    println!("all together: {seen:?}");
+    all.push(seen);
+    assert!(total(&all, |seen| seen.faults) > 3_000, "few faults");
+}
+
+fn short(seed: u64, operations: u64, faults: Vec<FaultRule>) -> Seen {
+    let options = Options {
+        seed,
+        operations,
+        keys: 250,
+        memory_bytes: 3 << 20,
+        ssd_segments: 4,
+        large_one_in: 5,
+        faults,
+        ..Options::small()
+    };
+    run(&options)
+}
+
+#[test]
+fn each_fault_at_each_operation_of_a_short_run_is_survived() {
+    let seed = seed();
+    // As short as a run that meets the SSD can be.
+    let lengths = (700..).step_by(50);
+    let plain = lengths.map(|length| (length, short(seed, length, vec![])));
+    let (length, plain) =
+        plain.into_iter().find(|(_, seen)| seen.reads >= 40 && seen.writes >= 40).expect("in the end");
+    println!("{length} operations: {plain:?}");
+    let mut runs = 0;
+    for (kind, fault) in every_fault() {
+        let operations = if kind == OpKind::Read { plain.reads } else { plain.writes };
+        for nth in 1..=operations {
+            short(seed, length, vec![FaultRule::new(kind, fault, When::Nth(nth))]);
+            runs += 1;
+        }
+    }
+    println!("{runs} runs");
+}
+
+#[test]
+fn a_device_that_fails_for_good_turns_the_tier_off_and_everything_goes_on_from_ram() {
+    let seed = seed();
+    for (number, kind) in [OpKind::Read, OpKind::Write, OpKind::Read].into_iter().enumerate() {
+        let mut faults = vec![FaultRule::new(kind, Fault::Error, When::From(1_000 >> (3 * number)))];
+        if number == 2 {
+            faults.push(FaultRule::new(OpKind::Write, Fault::Error, When::From(100)));
+        }
+        let seen = run(&Options { faults, ..options(seed ^ number as u64, 150_000) });
+        println!("{kind:?}: {seen:?}");
+        assert!(seen.off_at.is_some_and(|at| at < 100_000), "{seen:?}");
+        assert!(seen.ram_hits > 5_000, "{seen:?}");
+    }
+}
+
+/// Items on the SSD under these names.
+fn on_ssd(rig: &Rig, names: &str, count: u32) -> Vec<String> {
+    let keys: Vec<String> = (0..count).map(|i| format!("{names}-{i}")).collect();
+    for (i, key) in keys.iter().enumerate() {
+        // One to a page, so that a page that is lost loses one.
+        rig.set(key, &bytes(i as u64, 3_000));
+    }
+    rig.push_out();
+    keys
+}
+
+#[test]
+fn failures_with_a_success_in_between_do_not_turn_the_tier_off() {
+    let rig = Rig::new(4, 16);
+    let keys = on_ssd(&rig, "key", 200);
+    for round in keys.chunks(10) {
+        rig.device.inject(FaultRule::new(OpKind::Read, Fault::Error, When::From(1)));
+        round[..9].iter().for_each(|key| assert_eq!(rig.peek(key), None));
+        rig.device.heal();
+        assert!(rig.peek(&round[9]).is_some(), "a read that succeeds");
+    }
+    assert!(!rig.store.ssd_is_off());
+    assert_eq!(rig.store.stats().ssd_errors, 180);
+}
+
+#[test]
+fn a_tier_that_went_off_stays_off_and_nothing_comes_back_from_it() {
+    let rig = Rig::new(4, 16);
+    let keys = on_ssd(&rig, "key", 60);
+    let (kept, failing) = keys.split_at(30);
+    rig.device.inject(FaultRule::new(OpKind::Read, Fault::Error, When::From(1)));
+    failing[..15].iter().for_each(|key| assert_eq!(rig.peek(key), None));
+    assert!(!rig.store.ssd_is_off());
+    assert_eq!(rig.peek(&failing[15]), None);
+    assert!(rig.store.ssd_is_off(), "sixteen failures in a row");
+    rig.device.heal();
+    kept.iter().for_each(|key| assert_eq!(rig.get(key), None, "{key} came back"));
+    rig.at(rig.now.get().0 + 2);
+    for i in 0..5_000_u64 {
+        rig.set(&format!("new-{i}"), &bytes(i, 2_000));
+    }
+    assert_eq!(rig.value("new-4999"), Some(bytes(4_999, 2_000)));
+    let old: Vec<_> = (0..5_000).filter_map(|i| rig.get(&format!("new-{i}"))).collect();
+    assert!(old.len() > 500 && old.iter().all(|item| item.tier == larder_store::Tier::Ram));
+    rig.set_with("new", b"1", &SET);
+    rig.store.check().expect("the counts are right");
+}
+
+#[test]
+fn a_device_that_reads_but_no_longer_writes_is_turned_off_too() {
+    let rig = Rig::new(4, 16);
+    let keys = on_ssd(&rig, "key", 100);
+    rig.device.inject(FaultRule::new(OpKind::Write, Fault::Error, When::From(1)));
+    for (i, key) in keys.iter().enumerate() {
+        if rig.store.ssd_is_off() {
+            return;
+        }
+        assert!(rig.peek(key).is_some(), "what was written before is there");
+        for j in 0..20 {
+            rig.set(&format!("new-{i}-{j}"), &bytes(j, 6_000));
+        }
+        while rig.write_one() {}
+    }
+    panic!("still on after {} failures", rig.store.stats().ssd_errors);
+}
