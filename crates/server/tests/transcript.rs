@@ -1,4 +1,5 @@
-//! The probe of memcached 1.6.18 replayed against sessions, over RAM and over the SSD; and that no cut of what a peer sends
+//! The probe of memcached 1.6.18 replayed against sessions, over RAM and over the SSD; and that no cut of what
+//! a peer sends
 //! changes what it is answered.
 
 mod support;
@@ -81,7 +82,8 @@ fn text(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// What cannot be compared byte by byte, made the same: cas uniques, times, sizes, slab classes, the version; and whether an
+/// What cannot be compared byte by byte, made the same: cas uniques, times, sizes, slab classes, the version;
+/// and whether an
 /// item was fetched, which `me` may tell as of before the gets that wait with it. Left out: the items of a cachedump,
 /// which come in no order, and from RAM only.
 fn normalised(answer: &[u8]) -> String {
@@ -122,7 +124,8 @@ fn requests(mut sent: &[u8]) -> Vec<&[u8]> {
     requests
 }
 
-/// Replays all exchanges in order, one session as long as it stays open; before each request, everything stored is pushed
+/// Replays all exchanges in order, one session as long as it stays open; before each request, everything stored
+/// is pushed
 /// out to the SSD, if there is one.
 fn replay(server: &Server) {
     let mut client = Client::new();
@@ -185,7 +188,8 @@ fn steady(answer: &[u8]) -> Vec<u8> {
     lines.filter(|line| !line.starts_with(b"STAT ")).flatten().copied().collect()
 }
 
-/// What a fresh server answers to pieces sent one by one, and whether it closes. With an SSD, all that is stored goes there
+/// What a fresh server answers to pieces sent one by one, and whether it closes. With an SSD, all that is
+/// stored goes there
 /// after each piece.
 fn pieces<'a>(ssd_segments: u64, pieces: impl IntoIterator<Item = &'a [u8]>) -> (String, bool) {
     let server = Server::start(&["-m", "4"], ssd_segments);

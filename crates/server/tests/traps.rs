@@ -5,7 +5,8 @@ mod support;
 
 use support::{Client, Random, Server, set, value};
 
-/// Answers of one client to one server after another: `says` is sent request by request, what is stored moves out between.
+/// Answers of one client to one server after another: `says` is sent request by request, what is stored moves
+/// out between.
 fn on_both(requests: &[&str], expected: &str) {
     for server in Server::both() {
         let mut client = Client::new();
@@ -67,7 +68,8 @@ fn counters_answer_bare_numbers_and_store_padded_ones() {
             "decr n 200\r\n",
             "get n\r\n",
         ],
-        "STORED\r\n9\r\nVALUE n 5 2\r\n9 \r\nEND\r\n100\r\nVALUE n 5 3\r\n100\r\nEND\r\n0\r\nVALUE n 5 3\r\n0  \r\nEND\r\n",
+        "STORED\r\n9\r\nVALUE n 5 2\r\n9 \r\nEND\r\n100\r\nVALUE n 5 3\r\n100\r\nEND\r\n0\r\n\
+         VALUE n 5 3\r\n0  \r\nEND\r\n",
     );
     on_both(
         &[
@@ -430,7 +432,8 @@ fn append_and_prepend_keep_flags_and_expiry_and_never_create() {
             "prepend nope 0 0 1\r\nx\r\n",
             "get nope\r\n",
         ],
-        "STORED\r\nSTORED\r\nSTORED\r\nVALUE k 7 6\r\naabbcc\r\nEND\r\nHD t100\r\nNOT_STORED\r\nNOT_STORED\r\nEND\r\n",
+        "STORED\r\nSTORED\r\nSTORED\r\nVALUE k 7 6\r\naabbcc\r\nEND\r\nHD t100\r\nNOT_STORED\r\n\
+         NOT_STORED\r\nEND\r\n",
     );
 }
 
@@ -462,17 +465,18 @@ fn touch_and_gat_change_the_expiry_only() {
             "mg k T5 t\r\n",
             "mg k t T6 v\r\n",
         ],
-        "STORED\r\nTOUCHED\r\nHD t100 f3 s2\r\nVALUE k 3 2\r\nhi\r\nEND\r\nHD t50\r\nEND\r\nNOT_FOUND\r\nHD t5\r\nVA 2 t5\r\nhi\r\n",
+        "STORED\r\nTOUCHED\r\nHD t100 f3 s2\r\nVALUE k 3 2\r\nhi\r\nEND\r\nHD t50\r\nEND\r\n\
+         NOT_FOUND\r\nHD t5\r\nVA 2 t5\r\nhi\r\n",
     );
 }
 
 #[test]
 fn quiet_meta_commands_hide_what_their_command_expects() {
     on_both(
-        &[
-            "ms k 1 q\r\nx\r\nms k 1 q ME\r\ny\r\nmg k q v\r\nmg nope q v\r\nmd nope q\r\nma nope q\r\nma k q\r\nmd k q\r\nmn\r\n",
-        ],
-        "NS\r\nVA 1\r\nx\r\nNF\r\nNF\r\nCLIENT_ERROR cannot increment or decrement non-numeric value\r\nMN\r\n",
+        &["ms k 1 q\r\nx\r\nms k 1 q ME\r\ny\r\nmg k q v\r\nmg nope q v\r\nmd nope q\r\nma nope q\r\n\
+             ma k q\r\nmd k q\r\nmn\r\n"],
+        "NS\r\nVA 1\r\nx\r\nNF\r\nNF\r\nCLIENT_ERROR cannot increment or decrement non-numeric value\r\n\
+         MN\r\n",
     );
 }
 
@@ -488,7 +492,8 @@ fn stale_items_have_one_winner() {
             "ms k 1\r\ny\r\n",
             "mg k v\r\n",
         ],
-        "STORED\r\nHD\r\nVA 1 t30 X W\r\nx\r\nVA 1 Z X\r\nx\r\nVALUE k 0 1\r\nx\r\nEND\r\nHD\r\nVA 1\r\ny\r\n",
+        "STORED\r\nHD\r\nVA 1 t30 X W\r\nx\r\nVA 1 Z X\r\nx\r\nVALUE k 0 1\r\nx\r\nEND\r\nHD\r\nVA 1\r\n\
+         y\r\n",
     );
     on_both(
         &[
@@ -501,7 +506,8 @@ fn stale_items_have_one_winner() {
             "mg v R30 v\r\n",
             "mg v R30 v\r\n",
         ],
-        "VA 0 t30 W\r\n\r\nVA 0 Z\r\n\r\nVALUE v 0 0\r\n\r\nEND\r\nHD\r\nVA 1\r\nz\r\nTOUCHED\r\nVA 1 W\r\nz\r\nVA 1 Z\r\nz\r\n",
+        "VA 0 t30 W\r\n\r\nVA 0 Z\r\n\r\nVALUE v 0 0\r\n\r\nEND\r\nHD\r\nVA 1\r\nz\r\nTOUCHED\r\n\
+         VA 1 W\r\nz\r\nVA 1 Z\r\nz\r\n",
     );
 }
 

@@ -279,7 +279,8 @@ impl Worker {
         };
         self.counters().bytes_read.add(len as u64);
         if let Some(connection) = self.connections.get(token) {
-            // A short read empties a stream socket; what comes later raises another edge, but for an end already told of.
+            // A short read empties a stream socket; what comes later raises another edge, but for an
+            // end already told of.
             connection.readable = len == wanted || connection.ended;
         }
         if into_value {
