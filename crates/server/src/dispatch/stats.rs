@@ -56,7 +56,7 @@ fn cachedump(
     if !ctx.shared.config.dumping {
         return reply.line(out, text::STATS_CACHEDUMP_NOT_ALLOWED);
     }
-    if !class.is_some_and(|class| class < 64) {
+    if class.is_none_or(|class| class >= 64) {
         return reply.line(out, text::STATS_CACHEDUMP_CLASS);
     }
     if class == Some(1) && !matches!(reply, Reply::Binary { .. }) {
