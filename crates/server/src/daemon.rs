@@ -27,10 +27,6 @@ const QUEUE_DEPTH: u32 = 256;
 /// A text for the operator that says what to do.
 pub fn run(config: Config) -> Result<ExitCode, String> {
     let listeners = listen::open(&config)?;
-    if let Some(path) = &config.port_file {
-        listen::announce(path, &listeners)
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    }
     let ssd = ssd::open(&config)?;
     if config.daemon {
         process::daemonize().map_err(|error| format!("cannot go to the background: {error}"))?;
@@ -43,6 +39,11 @@ pub fn run(config: Config) -> Result<ExitCode, String> {
     }
     let (kind, io) = io_kind(&config, ssd.devices.is_empty())?;
     let store = open_store(&config, &ssd)?;
+    // Last of all that can fail: whoever reads the file finds a daemon that serves.
+    if let Some(path) = &config.port_file {
+        listen::announce(path, &listeners)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
     if let Some(path) = &config.pidfile {
         let text = format!("{}\n", std::process::id());
         fs::write(path, text)

@@ -11,7 +11,7 @@ use larder_store::{Call, KeyHash};
 
 use crate::session::{Ctx, Served, Session};
 
-pub(crate) use writes::{Stored, answer_put, is_too_large, put_of};
+pub(crate) use writes::{Stored, answer_put, forget, is_too_large, put_of};
 
 /// What can be asked of a request before it is executed.
 pub(crate) trait Prefetch {

@@ -76,6 +76,8 @@ pub(crate) struct PendingGet {
     pub ticket: u64,
     pub key: Box<[u8]>,
     pub hash: KeyHash,
+    /// Bytes of its read, and at most of its reply.
+    pub read_bytes: usize,
     pub fetch: Fetch,
     pub unless_cas: Option<u64>,
     pub value: bool,
@@ -118,6 +120,8 @@ pub struct Session {
     /// Keys of the request at the front that are answered already.
     pub(crate) progress: usize,
     pub(crate) pending: Vec<PendingGet>,
+    /// Bytes of the reads of `pending`.
+    pub(crate) pending_bytes: usize,
     next_ticket: u64,
     pub(crate) loaded: Option<LoadedRead>,
     /// Since when the request at the front waits for room.
@@ -132,6 +136,8 @@ const BATCH: usize = 16;
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 /// Plain gets of one session on their way to the SSD.
 const PENDING_MAX: usize = 256;
+/// Bytes of these reads; one that is larger goes alone.
+const PENDING_BYTES_MAX: usize = 4 << 20;
 
 impl Session {
     /// A new client.
@@ -149,6 +155,7 @@ impl Session {
             swallow: 0,
             progress: 0,
             pending: Vec::new(),
+            pending_bytes: 0,
             next_ticket: 0,
             loaded: None,
             room_since: None,
@@ -186,6 +193,11 @@ impl Session {
     /// Whether nothing is under way: no partial request, no waiting reply.
     pub fn is_idle(&self) -> bool {
         self.input.is_empty() && self.pending.is_empty() && self.out.is_empty() && self.receiving.is_none()
+    }
+
+    /// Whether only the peer can bring it on.
+    pub fn awaits_peer(&self) -> bool {
+        self.wants_input() && self.pending.is_empty() && self.out.is_empty()
     }
 
     /// Bytes of buffers it holds.
@@ -347,9 +359,10 @@ impl Session {
         Served::Waits
     }
 
-    /// Whether another plain get may go to the SSD now.
-    pub(crate) fn may_read(&self, ctx: &Ctx<'_>) -> bool {
-        self.pending.len() < PENDING_MAX && ctx.reads.len() < ctx.read_room
+    /// Whether another plain get, with a read of so many bytes, may go to the SSD now.
+    pub(crate) fn may_read(&self, ctx: &Ctx<'_>, bytes: usize) -> bool {
+        let fits = self.pending.is_empty() || self.pending_bytes + bytes <= PENDING_BYTES_MAX;
+        fits && self.pending.len() < PENDING_MAX && ctx.reads.len() < ctx.read_room
     }
 
     pub(crate) fn take_ticket(&mut self) -> u64 {
@@ -365,6 +378,12 @@ impl Session {
     /// Room may have been made, reads may have finished, or the peer has taken something: tries again.
     pub fn resume(&mut self, ctx: &mut Ctx<'_>) {
         match self.wait {
+            // A long multi-get is parsed again each time it goes on, so it goes on for many keys at once.
+            Wait::Reads
+                if self.pending.len() > PENDING_MAX / 2 || self.pending_bytes > PENDING_BYTES_MAX / 2 =>
+            {
+                return;
+            }
             Wait::Room | Wait::Reads => {}
             Wait::Drain if self.out.bytes() <= OUTPUT_BYTES_MAX / 2 => {}
             Wait::Drain | Wait::Read | Wait::None => return,

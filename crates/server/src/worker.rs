@@ -202,10 +202,8 @@ impl Worker {
             IO => {}
             token @ LISTENERS.. => self.accept((token - LISTENERS) as usize),
             token => {
-                let readable =
-                    flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
-                let writable = flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR);
-                self.drive(token, readable, writable);
+                self.connections.note_event(token, flags);
+                self.drive(token);
             }
         }
     }
@@ -214,6 +212,12 @@ impl Worker {
     fn accept(&mut self, listener: usize) {
         use rustix::net::{SocketFlags, accept_with};
         for _ in 0..64 {
+            let is_full = self.shared.connections.load(Relaxed) >= self.shared.config.conn_limit;
+            if is_full && !self.shared.config.conn_limit_fast {
+                // They wait in the kernel's queue until somebody leaves.
+                let _ = self.accept_on(false);
+                return;
+            }
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             let socket = match accept_with(&self.listeners[listener].socket, flags) {
                 Ok(socket) => socket,
@@ -228,14 +232,10 @@ impl Worker {
                 Err(_) => return,
             };
             let shared = &self.shared;
-            if shared.connections.load(Relaxed) >= shared.config.conn_limit {
-                if shared.config.conn_limit_fast {
-                    self.counters().rejected_connections.up();
-                    let line = format!("{}\r\n", larder_protocol::text::TOO_MANY_CONNECTIONS);
-                    let _ = rustix::net::send(&socket, line.as_bytes(), rustix::net::SendFlags::NOSIGNAL);
-                } else {
-                    let _ = self.accept_on(false);
-                }
+            if is_full {
+                self.counters().rejected_connections.up();
+                let line = format!("{}\r\n", larder_protocol::text::TOO_MANY_CONNECTIONS);
+                let _ = rustix::net::send(&socket, line.as_bytes(), rustix::net::SendFlags::NOSIGNAL);
                 continue;
             }
             shared.connections.fetch_add(1, Relaxed);
@@ -277,7 +277,7 @@ impl Worker {
     /// Gives every connection that yielded another turn.
     fn take_turns(&mut self) {
         for token in self.connections.take_turns() {
-            self.drive(token, false, false);
+            self.drive(token);
         }
     }
 
@@ -285,7 +285,7 @@ impl Worker {
     fn retry_waiting(&mut self) {
         for token in self.connections.take_waiting() {
             self.with_session(token, |session, ctx| session.resume(ctx));
-            self.drive(token, false, false);
+            self.drive(token);
         }
     }
 
@@ -322,11 +322,12 @@ impl Worker {
         Ok(self.connections.is_empty() && (late || self.flights.is_empty()))
     }
 
+    /// Sees to it that a connection which could go on does so, whatever woke it.
     fn note_wait(&mut self, token: u64) {
         let Some(session) = self.connections.session(token) else { return };
-        match (session.wait(), session.wants_turn()) {
-            (wait @ (Wait::Room | Wait::Reads), _) => self.connections.wait_again(token, wait == Wait::Room),
-            (_, true) => self.connections.take_turn(token),
+        match session.wait() {
+            wait @ (Wait::Room | Wait::Reads) => self.connections.wait_again(token, wait == Wait::Room),
+            _ if self.connections.can_go_on(token) => self.connections.take_turn(token),
             _ => {}
         }
     }

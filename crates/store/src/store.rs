@@ -459,6 +459,22 @@ impl Store {
         }
     }
 
+    /// Empties RAM as if all of it were needed at once; for tests. False when writes must complete first:
+    /// perform them, then call again.
+    pub fn evict_all(&self, now: Seconds) -> bool {
+        for shard in 0..self.layout.shards {
+            loop {
+                match self.lock(shard).evict_segment(&self.tiers, now, Patience::Wait) {
+                    Evicted::Segment => {}
+                    Evicted::Blocked => return false,
+                    Evicted::Nothing => break,
+                }
+            }
+        }
+        self.seal_writes();
+        self.writes_pending() == 0
+    }
+
     /// Recounts what is kept count of and compares; for tests, while nobody else uses the store. Describes
     /// the first difference.
     pub fn check(&self) -> Result<(), String> {

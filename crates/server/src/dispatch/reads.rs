@@ -155,16 +155,18 @@ impl Session {
                 if is_barrier {
                     return self.wait_for_read(ctx, plan);
                 }
-                if !self.may_read(ctx) {
+                if !self.may_read(ctx, plan.bytes()) {
                     self.wait = Wait::Reads;
                     return Served::Waits;
                 }
                 let ticket = self.take_ticket();
                 self.out.push_waiting(ticket);
+                self.pending_bytes += plan.bytes();
                 self.pending.push(PendingGet {
                     ticket,
                     key: key.bytes().into(),
                     hash,
+                    read_bytes: plan.bytes(),
                     fetch,
                     unless_cas: get.unless_cas,
                     value: with_value,
@@ -185,6 +187,7 @@ impl Session {
     pub(crate) fn complete_get(&mut self, ctx: &mut Ctx<'_>, ticket: u64, loaded: Loaded<'_>) {
         let Some(at) = self.pending.iter().position(|pending| pending.ticket == ticket) else { return };
         let pending = self.pending.swap_remove(at);
+        self.pending_bytes -= pending.read_bytes;
         let reply = pending.reply.reply();
         let call = Call {
             key: &pending.key,

@@ -48,6 +48,11 @@ pub(crate) fn put_of(ctx: &Ctx<'_>, request: &StoreRequest<'_>) -> Put {
     }
 }
 
+/// A set that fails must not leave the old value to be read.
+pub(crate) fn forget(ctx: &Ctx<'_>, key: &[u8], hash: KeyHash) {
+    ctx.shared.store.forget(&Call { key, hash, now: ctx.now, loaded: None, patience: Patience::Drop });
+}
+
 /// Says how storing ended.
 pub(crate) fn answer_put(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>, key: &[u8], stored: Stored) {
     let counters = ctx.counters;
@@ -85,13 +90,12 @@ pub(crate) fn answer_put(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>, ke
 }
 
 impl Session {
-    /// Answers a value that is too large. A failed set must not leave the old value to be read.
+    /// Answers a value that is too large.
     pub(crate) fn refuse_too_large(&mut self, ctx: &mut Ctx<'_>, request: &StoreRequest<'_>, hash: KeyHash) {
         ctx.counters.store_too_large.up();
         let key = request.key.bytes();
         if request.mode == StoreMode::Set && request.compare.is_none() {
-            let call = Call { key, hash, now: ctx.now, loaded: None, patience: Patience::Drop };
-            ctx.shared.store.forget(&call);
+            forget(ctx, key, hash);
         }
         request.reply.outcome(self.out.tail(), key, Outcome::TooLarge, &ItemInfo::default());
     }
@@ -103,18 +107,24 @@ impl Session {
             return Served::Done;
         }
         let put = put_of(ctx, request);
-        let step = ctx.shared.store.put(&self.call(ctx, key, hash), &put, &mut Payload::Bytes(request.value));
+        let mut payload = Payload::Bytes(request.value);
+        let step = ctx.shared.store.put(&self.call(ctx, key, hash), &put, &mut payload);
         self.loaded = None;
         match step {
             Step::Done(result) => {
                 let stored =
-                    Stored { result, is_cas: request.compare.is_some(), value_len: request.value_len };
+                    Stored { result, is_cas: request.compare.is_some(), value_len: payload.len() as u32 };
                 answer_put(ctx, self.out.tail(), &request.reply, key, stored);
                 Served::Done
             }
             Step::Read(plan) => self.wait_for_read(ctx, plan),
             Step::Busy => self.wait_for_room(ctx),
-            Step::NoMemory => self.no_memory(ctx, &request.reply, key),
+            Step::NoMemory => {
+                if request.mode == StoreMode::Set && request.compare.is_none() {
+                    forget(ctx, key, hash);
+                }
+                self.no_memory(ctx, &request.reply, key)
+            }
         }
     }
 

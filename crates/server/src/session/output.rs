@@ -16,6 +16,8 @@ pub struct Output {
     sent: usize,
     /// Bytes in queued chunks, large values not counted: their memory is the store's.
     queued_bytes: usize,
+    /// Bytes of queued large values, which the store cannot use otherwise until they are sent.
+    large_bytes: usize,
 }
 
 enum Chunk {
@@ -43,10 +45,13 @@ impl Output {
         }
     }
 
-    /// Takes a lent buffer back if everything in it has been sent.
+    /// Takes a lent buffer back if everything in it has been sent. Who has nothing to say keeps no buffer.
     pub fn give_back(&mut self, buffer: &mut Vec<u8>) {
-        if self.tail.is_empty() && buffer.capacity() == 0 {
-            std::mem::swap(&mut self.tail, buffer);
+        if self.tail.is_empty() {
+            let tail = std::mem::take(&mut self.tail);
+            if buffer.capacity() == 0 {
+                *buffer = tail;
+            }
         }
     }
 
@@ -57,6 +62,7 @@ impl Output {
             return;
         }
         self.close_tail();
+        self.large_bytes += value.len();
         self.queue.push_back(Chunk::Large(value.clone()));
     }
 
@@ -87,15 +93,16 @@ impl Output {
         }
         reply.close_tail();
         self.queued_bytes += reply.queued_bytes;
+        self.large_bytes += reply.large_bytes;
         let behind = self.queue.split_off(at + 1);
         self.queue.pop_back();
         self.queue.extend(reply.queue);
         self.queue.extend(behind);
     }
 
-    /// Bytes of memory held.
+    /// Bytes of memory held, here and in the store.
     pub fn bytes(&self) -> usize {
-        self.queued_bytes + self.tail.len()
+        self.queued_bytes + self.large_bytes + self.tail.len()
     }
 
     /// Memory allocated, roughly.
@@ -115,11 +122,19 @@ impl Output {
         let mut gathered = Vec::new();
         loop {
             self.gather(&mut gathered);
-            let more = self.queue.len() > 1 || !self.queue.is_empty() && !self.tail.is_empty();
+            // Before a reply that waits nothing may be held back: it can be long in coming.
+            let more = match self.queue.get(1) {
+                Some(next) => !matches!(next, Chunk::Waiting(_)),
+                None => !self.queue.is_empty() && !self.tail.is_empty(),
+            };
             let (bytes, len) = match self.queue.front() {
                 None if self.tail.is_empty() => return Ok(total),
                 None => (&self.tail[self.sent..], self.tail.len()),
                 Some(Chunk::Waiting(_)) => return Ok(total),
+                Some(Chunk::Bytes(bytes)) if bytes.is_empty() => {
+                    self.pop();
+                    continue;
+                }
                 Some(Chunk::Bytes(bytes)) => (&bytes[self.sent..], bytes.len()),
                 Some(Chunk::Large(value)) => (value.part_at(self.sent), value.len()),
             };
@@ -142,7 +157,8 @@ impl Output {
         self.sent = 0;
         match self.queue.pop_front() {
             Some(Chunk::Bytes(bytes)) => self.queued_bytes -= bytes.len(),
-            Some(_) => {}
+            Some(Chunk::Large(value)) => self.large_bytes -= value.len(),
+            Some(Chunk::Waiting(_)) => {}
             None => {
                 self.tail.clear();
                 self.tail.shrink_to(1 << 20);

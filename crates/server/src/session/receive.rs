@@ -1,8 +1,8 @@
 //! A value that arrives in pieces: buffered with its command when it is small, received straight into the
 //! store's memory when it is large, thrown away when it is too large.
 
-use larder_protocol::{ItemInfo, Outcome, OwnedReply, Store as StoreRequest, body_tail_is_valid};
-use larder_store::{Call, Incoming, Payload, Put, Step};
+use larder_protocol::{ItemInfo, Outcome, OwnedReply, Store as StoreRequest, StoreMode, body_tail_is_valid};
+use larder_store::{Call, Incoming, Payload, Put, PutMode, Step};
 
 use super::{Ctx, Served, Session};
 use crate::dispatch;
@@ -79,6 +79,9 @@ impl Session {
             }
             Step::Read(_) | Step::NoMemory => {
                 self.room_since = None;
+                if request.mode == StoreMode::Set && request.compare.is_none() {
+                    dispatch::forget(ctx, key, hash);
+                }
                 ctx.counters.store_no_memory.up();
                 request.reply.outcome(self.out.tail(), key, Outcome::OutOfMemory, &ItemInfo::default());
                 self.swallow = value_len as u64 + tail as u64;
@@ -138,22 +141,29 @@ impl Session {
         };
         let mut payload = Payload::Incoming(incoming);
         let step = store.put(&call, &receiving.put, &mut payload);
-        if let (Payload::Incoming(incoming), Step::Read(_) | Step::Busy) = (payload, &step) {
-            receiving.incoming = Some(incoming);
-        }
+        let value_len = match payload {
+            Payload::Joined(bytes) => bytes as u32,
+            Payload::Incoming(incoming) if matches!(step, Step::Read(_) | Step::Busy) => {
+                receiving.incoming = Some(incoming);
+                receiving.value_len
+            }
+            _ => receiving.value_len,
+        };
         match step {
             Step::Read(plan) => self.wait_for_read(ctx, plan),
             Step::Busy => self.wait_for_room(ctx),
             Step::Done(result) => {
                 self.room_since = None;
                 let reply = receiving.reply.reply();
-                let value_len = receiving.value_len;
                 let outcome = dispatch::Stored { result, is_cas: receiving.is_cas, value_len };
                 dispatch::answer_put(ctx, self.out.tail(), &reply, &receiving.key, outcome);
                 Served::Done
             }
             Step::NoMemory => {
                 self.room_since = None;
+                if receiving.put.mode == PutMode::Set && receiving.put.compare.is_none() {
+                    dispatch::forget(ctx, &receiving.key, hash);
+                }
                 ctx.counters.store_no_memory.up();
                 let reply = receiving.reply.reply();
                 reply.outcome(self.out.tail(), &receiving.key, Outcome::OutOfMemory, &ItemInfo::default());

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::Worker;
@@ -23,6 +24,8 @@ struct Connection {
     session: Session,
     /// There may be something to read; edge-triggered events tell only of changes.
     readable: bool,
+    /// The peer has ended its side, or both: after what it sent comes an end to be read, and no other event.
+    ended: bool,
     writable: bool,
     has_turn: bool,
     waits: bool,
@@ -74,6 +77,7 @@ impl Connections {
             socket,
             session: Session::new(protocol),
             readable: true,
+            ended: false,
             writable: true,
             has_turn: false,
             waits: false,
@@ -163,10 +167,26 @@ impl Connections {
     }
 
     pub(super) fn idle_since(&self, now: Instant, limit: Duration) -> Vec<u64> {
-        let idle = |c: &Connection| c.session.is_idle() && now.duration_since(c.last_active) >= limit;
+        let idle = |c: &Connection| c.session.awaits_peer() && now.duration_since(c.last_active) >= limit;
         let all = self.places.iter().enumerate();
         all.filter_map(|(place, c)| c.as_ref().filter(|c| idle(c)).map(|c| token_of(place, c.generation)))
             .collect()
+    }
+}
+
+impl Connections {
+    /// Whether it can go on at once: there may be something to read, or there is input left.
+    pub(super) fn can_go_on(&mut self, token: u64) -> bool {
+        self.get(token).is_some_and(|c| c.session.wants_turn() || c.readable && c.session.wants_input())
+    }
+
+    /// Notes what epoll said.
+    pub(super) fn note_event(&mut self, token: u64, flags: EventFlags) {
+        let Some(connection) = self.get(token) else { return };
+        let ended = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        connection.ended |= ended;
+        connection.readable |= ended || flags.contains(EventFlags::IN);
+        connection.writable |= flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR);
     }
 }
 
@@ -183,14 +203,11 @@ impl Worker {
             reads: self.flights.wanted(),
         };
         call(&mut connection.session, &mut ctx);
-        self.flights.submit_wanted(token, &self.shared);
+        self.flights.submit_wanted(token, &self.shared, self.now);
     }
 
     /// Reads, executes, sends, as far as that goes now.
-    pub(super) fn drive(&mut self, token: u64, readable: bool, writable: bool) {
-        let Some(connection) = self.connections.get(token) else { return };
-        connection.readable |= readable;
-        connection.writable |= writable;
+    pub(super) fn drive(&mut self, token: u64) {
         let mut lent = std::mem::take(&mut self.connections.output);
         let mut alive = true;
         if let Some(session) = self.connections.session(token) {
@@ -264,8 +281,9 @@ impl Worker {
         };
         self.counters().bytes_read.add(len as u64);
         if let Some(connection) = self.connections.get(token) {
-            // A short read empties a stream socket; what comes later raises another edge.
-            connection.readable = len == wanted;
+            // A short read empties a stream socket; what comes later raises another edge, but for an end
+            // already told of.
+            connection.readable = len == wanted || connection.ended;
         }
         if into_value {
             self.with_session(token, |session, ctx| session.received(ctx, len));
@@ -273,10 +291,6 @@ impl Worker {
             let input = std::mem::take(&mut self.connections.input);
             self.with_session(token, |session, ctx| session.advance(ctx, &input[..len]));
             self.connections.input = input;
-        }
-        let again = self.connections.get(token).is_some_and(|c| c.readable && c.session.wants_input());
-        if again {
-            self.connections.take_turn(token);
         }
         true
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 use larder_store::device::{Completion, IoBuf, IoOp, IoQueue};
-use larder_store::{Loaded, ReadPlan, WriteJob};
+use larder_store::{Loaded, ReadPlan, Seconds, WriteJob};
 
 use super::Worker;
 use crate::config::Config;
@@ -83,9 +83,9 @@ impl Flights {
     }
 
     /// Submits what a session's call left behind.
-    pub(super) fn submit_wanted(&mut self, token: u64, shared: &Shared) {
+    pub(super) fn submit_wanted(&mut self, token: u64, shared: &Shared, now: Seconds) {
         while let Some((ticket, plan)) = self.wanted.pop() {
-            self.submit_read(Flight::Read { token, ticket, plan }, shared);
+            self.submit_read(Flight::Read { token, ticket, plan }, shared, now);
         }
     }
 
@@ -104,7 +104,7 @@ impl Flights {
         Some(flight)
     }
 
-    fn submit_read(&mut self, flight: Flight, shared: &Shared) {
+    fn submit_read(&mut self, flight: Flight, shared: &Shared, now: Seconds) {
         let (Flight::Read { plan, .. } | Flight::Rescue(plan)) = &flight else { return };
         let (device, offset, bytes) = (plan.device(), plan.offset(), plan.bytes());
         let Some(queue) = &mut self.queue else { return };
@@ -112,8 +112,11 @@ impl Flights {
         let place = self.put(flight);
         let Some(queue) = &mut self.queue else { return };
         if queue.submit(u64::from(place), op).is_err() {
-            if let Some(Flight::Read { token, ticket, plan }) = self.take(u64::from(place)) {
-                self.deferred.push((token, ticket, plan));
+            match self.take(u64::from(place)) {
+                Some(Flight::Read { token, ticket, plan }) => self.deferred.push((token, ticket, plan)),
+                // Nobody waits for it, but the store counts on an outcome.
+                Some(Flight::Rescue(plan)) => shared.store.readmit(Loaded { plan: &plan, bytes: None }, now),
+                _ => {}
             }
             return;
         }
@@ -123,9 +126,9 @@ impl Flights {
     }
 
     /// Submits what had no place before.
-    fn submit_deferred(&mut self, shared: &Shared) {
+    fn submit_deferred(&mut self, shared: &Shared, now: Seconds) {
         for (token, ticket, plan) in std::mem::take(&mut self.deferred) {
-            self.submit_read(Flight::Read { token, ticket, plan }, shared);
+            self.submit_read(Flight::Read { token, ticket, plan }, shared, now);
         }
     }
 
@@ -174,7 +177,7 @@ impl Worker {
             }
         }
         self.flights.completions = completions;
-        self.flights.submit_deferred(&self.shared);
+        self.flights.submit_deferred(&self.shared, self.now);
         Ok(())
     }
 
@@ -198,7 +201,7 @@ impl Worker {
         match flight {
             Flight::Read { token, ticket, plan } => {
                 self.with_session(token, |session, ctx| session.read_done(ctx, ticket, plan, buffer, bytes));
-                self.drive(token, false, false);
+                self.drive(token);
             }
             Flight::Rescue(plan) => {
                 let loaded = Loaded { plan: &plan, bytes: bytes.map(|bytes| &buffer[..bytes]) };
@@ -238,7 +241,7 @@ impl Worker {
         }
         if self.flights.room() > 0 {
             while let Some(plan) = self.shared.store.next_rescue() {
-                self.flights.submit_read(Flight::Rescue(plan), &self.shared);
+                self.flights.submit_read(Flight::Rescue(plan), &self.shared, self.now);
             }
         }
     }

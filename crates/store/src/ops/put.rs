@@ -30,6 +30,9 @@ pub enum Payload<'a> {
     Bytes(&'a [u8]),
     /// Already in the store's, all of it arrived.
     Incoming(Incoming),
+    /// Taken, and with what it was appended or prepended to this many bytes: what [`Store::put`] leaves
+    /// behind.
+    Joined(usize),
 }
 
 /// What to store and how.
@@ -153,7 +156,10 @@ impl Store {
                             header.item_flags &= KEY_BINARY;
                             header.accessed = call.now.0;
                             return match write(shard, tiers, call, seen.old(), &header, &parts, reservation) {
-                                Attempt::Done(()) => Attempt::Done(PutResult::Stored(header.cas)),
+                                Attempt::Done(()) => {
+                                    *payload = Payload::Joined(value_len);
+                                    Attempt::Done(PutResult::Stored(header.cas))
+                                }
                                 other => other.retry(),
                             };
                         }
@@ -190,6 +196,7 @@ fn store_new(
             Attempt::Done(()) => Attempt::Done(PutResult::Stored(header.cas)),
             other => other.retry(),
         },
+        Payload::Joined(_) => unreachable!("what was joined has been stored"),
         Payload::Incoming(_) => {
             if old.is_none() && !shard.has_slot(tiers, call.now, call.hash) {
                 return Attempt::NoSlot;
@@ -208,10 +215,13 @@ fn store_new(
 }
 
 impl Payload<'_> {
-    fn len(&self) -> usize {
+    /// Bytes of the value.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
         match self {
             Payload::Bytes(bytes) => bytes.len(),
             Payload::Incoming(incoming) => incoming.value_len,
+            Payload::Joined(bytes) => *bytes,
         }
     }
 
@@ -224,6 +234,7 @@ impl Payload<'_> {
                 copy.drain(..HEADER_BYTES + incoming.key_len);
                 copy
             }
+            Payload::Joined(_) => &[],
         }
     }
 }
