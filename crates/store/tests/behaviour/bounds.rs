@@ -121,7 +121,9 @@ fn a_full_index_refuses_where_nothing_may_be_evicted() {
 #[test]
 fn memory_that_readers_hold_is_refused_and_not_waited_for() {
     let rig = Rig::with(&Config { item_bytes: 4_096, ..config(2 << 20, 0) });
-    (0..20).for_each(|i| drop(rig.put(&format!("small-{i}"), &bytes(i, 100), &SET)));
+    for i in 0..20 {
+        rig.set(&format!("small-{i}"), &bytes(i, 100));
+    }
     let mut lent = Vec::new();
     for i in 0..60 {
         let key = format!("large-{i}");
