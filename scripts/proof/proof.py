@@ -14,7 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/interop"))
 
-from larder_test import Connection, clean_environment, wait_until  # noqa: E402  (found by the line above)
+from larder_test import Connection, clean_environment, numbers, wait_until  # noqa: E402  (found by the line above)
 
 MIB = 1 << 20
 
@@ -70,8 +70,8 @@ class Daemon:
             return connection.stats(what)
 
     def larder(self):
-        """`stats larder` as numbers."""
-        return {name: float(value) for name, value in self.stats(b"larder").items()}
+        """The lines of `stats larder` that are numbers."""
+        return numbers(self.stats(b"larder"))
 
     def memory(self):
         """Lines of /proc/PID/status that are sizes, in bytes."""

@@ -332,9 +332,9 @@ class Server:
         return self.process.poll() is None
 
     def larder_stats(self):
-        """`stats larder`, all of it numbers."""
+        """The lines of `stats larder` that are numbers."""
         with self.connect() as connection:
-            return {name: float(value) for name, value in connection.stats(b"larder").items()}
+            return numbers(connection.stats(b"larder"))
 
     def rss_bytes(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
@@ -357,6 +357,10 @@ class Server:
     def stop_all(cls):
         for server in list(cls.running):
             server.stop(seconds=10)
+
+
+def numbers(stats):
+    return {name: float(value) for name, value in stats.items() if re.fullmatch(r"-?\d+(\.\d+)?", value)}
 
 
 def can_connect(address):
