@@ -14,7 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/interop"))
 
-from larder_test import Connection, clean_environment, wait_until  # noqa: E402  (found by the line above)
+from larder_test import Connection, clean_environment, numbers, wait_until  # noqa: E402  (found by the line above)
 
 MIB = 1 << 20
 
@@ -48,7 +48,9 @@ class Daemon:
         port_file = os.path.join(folder, f"port-{os.getpid()}-{time.monotonic_ns()}")
         environment = clean_environment() | {"MEMCACHED_PORT_FILENAME": port_file}
         # The message of a daemon that does not start belongs on the screen.
-        self.process = subprocess.Popen(pinned(cpus, self.command), stdin=subprocess.DEVNULL, env=environment)
+        self.process = subprocess.Popen(
+            pinned(cpus, self.command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment
+        )
         ready = (lambda: os.path.exists(port_file)) if port is None else (lambda: accepts(port))
         if not wait_until(lambda: self.process.poll() is not None or ready(), 120) or self.process.poll() is not None:
             self.stop()
@@ -68,8 +70,8 @@ class Daemon:
             return connection.stats(what)
 
     def larder(self):
-        """`stats larder` as numbers."""
-        return {name: float(value) for name, value in self.stats(b"larder").items()}
+        """The lines of `stats larder` that are numbers."""
+        return numbers(self.stats(b"larder"))
 
     def memory(self):
         """Lines of /proc/PID/status that are sizes, in bytes."""
@@ -165,3 +167,21 @@ def publish(name, out, title, body, raw, facts):
         json.dump({"command": sys.argv, "machine": facts, **raw}, file, indent=1)
         file.write("\n")
     print(page)
+
+
+def build_pump(folder):
+    """The loader and reader, built from the sources beside this file."""
+    go = need("go", "Go")
+    program = os.path.join(folder, f"pump-{os.getpid()}")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pump")
+    subprocess.run([go, "build", "-o", program, "."], cwd=source, check=True)
+    return program
+
+
+def pump(program, cpus, port, do, items, size, **more):
+    """Runs the loader or reader to its end, and returns what it counted."""
+    command = [program, "-address", f"127.0.0.1:{port}", "-do", do, "-items", str(items), "-size", str(size)]
+    for name, value in more.items():
+        command += [f"-{name}", str(value)]
+    ran = subprocess.run(pinned(cpus, command), stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(ran.stdout)

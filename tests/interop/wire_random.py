@@ -6,7 +6,8 @@ flags E and x, mg with C, flags beyond 32 bits, bget. The rest is to be equal to
 
 A number that gets shorter keeps its length, filled with blanks, but in memcached only while nothing else holds the item:
 it does not answer the same way twice. So what may make a number shorter is followed by a set of the same key; the
-clients' suites look at the blanks. For the same reason what tells whether an item is still the one that was there, h and
+clients' suites look at the blanks. Nor are there numbers of 2^63 and more: when it looks for a minus sign in one of them,
+memcached 1.6.18 reads on behind the item, and what it finds there is chance. For the same reason what tells whether an item is still the one that was there, h and
 the leases of N, R and I, is left out where requests are pipelined: an answer that waits to be sent holds its item.
 """
 
@@ -83,8 +84,6 @@ class Maker:
         command = b"%b %b %b%b\r\n" % (verb, key, delta, quiet)
         if verb == b"decr" or delta == LARGEST_NUMBER:
             return command + self.set(key, self.value())
-        if r.random() < 0.1:
-            return self.set(key, LARGEST_NUMBER) + command + self.set(key, self.value())
         return command
 
     def meta(self):
