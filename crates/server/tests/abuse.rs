@@ -99,7 +99,7 @@ fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
         0 => bytes[at] = random.next() as u8,
         1 => bytes.truncate(at),
         2 => drop(bytes.drain(at..(at + 1 + random.below(8)).min(bytes.len()))),
-        3 => bytes.insert(at, b" \r\n\00"[random.below(5)]),
+        3 => bytes.insert(at, b" \r\n\x000"[random.below(5)]),
         _ => {
             let piece = bytes[at..(at + 20).min(bytes.len())].to_vec();
             bytes.splice(at..at, piece);
@@ -213,7 +213,7 @@ impl Abuse {
         let seed = self.random.0;
         for (mark, _) in client.got.iter().enumerate().filter(|(_, byte)| **byte == b'{') {
             let marked = |name: &&str| client.got[mark..].starts_with(name.as_bytes());
-            let whose = OWNERS.iter().position(|name| marked(&name));
+            let whose = OWNERS.iter().position(marked);
             assert!(whose.is_none_or(|whose| whose == *owner), "{seed}: {owner} got what is {whose:?}'s");
         }
         self.answered += client.got.len();

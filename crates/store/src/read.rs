@@ -14,8 +14,8 @@ pub struct ReadPlan {
 }
 
 impl ReadPlan {
-    /// Whether this is the read for what `entry` means now. An entry names only the last bits of its segment's turn:
-    /// one that looks the same long after may mean a later filling.
+    /// Whether this is the read for what `entry` means now. An entry names only the last bits of its
+    /// segment's turn: one that looks the same long after may mean a later filling.
     pub(crate) fn is_of(&self, tiers: &Tiers, entry: Entry) -> bool {
         entry.same_place(self.entry) && tiers.log.table.turn(self.read.id.segment) == self.read.id.turn
     }

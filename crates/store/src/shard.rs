@@ -303,8 +303,9 @@ impl Shard {
         self.log_segments -= 1;
     }
 
-    /// Whether dead records take more room than live ones, so that moving the live ones together makes room too. No segment is
-    /// ever less than half full for want of a record that fits, and two are open: beyond these, moving must gain.
+    /// Whether dead records take more room than live ones, so that moving the live ones together makes room
+    /// too. No segment is ever less than half full for want of a record that fits, and two are open:
+    /// beyond these, moving must gain.
     pub(crate) fn is_sparse(&self) -> bool {
         self.log_bytes * 2 < self.log_segments.saturating_sub(2) * self.segment_bytes as u64
     }

@@ -459,11 +459,11 @@ impl Store {
         }
     }
 
-    /// Empties RAM as if all of it were needed at once; for tests. False when writes must complete first:
-    /// perform them, then call again.
+    /// Empties RAM as if all of it were needed at once, but for what the policy keeps again and again; for
+    /// tests. False when writes must complete first: perform them, then call again.
     pub fn evict_all(&self, now: Seconds) -> bool {
         for shard in 0..self.layout.shards {
-            loop {
+            for _ in 0..8 * self.layout.segments {
                 match self.lock(shard).evict_segment(&self.tiers, now, Patience::Wait) {
                     Evicted::Segment => {}
                     Evicted::Blocked => return false,
