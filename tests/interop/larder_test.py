@@ -332,10 +332,9 @@ class Server:
         return self.process.poll() is None
 
     def larder_stats(self):
-        """The numbers of `stats larder`."""
+        """The lines of `stats larder` that are numbers."""
         with self.connect() as connection:
-            lines = connection.stats(b"larder").items()
-            return {name: float(value) for name, value in lines if re.fullmatch(r"[0-9.]+", value) and name != "version"}
+            return numbers(connection.stats(b"larder"))
 
     def rss_bytes(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
@@ -358,6 +357,10 @@ class Server:
     def stop_all(cls):
         for server in list(cls.running):
             server.stop(seconds=10)
+
+
+def numbers(stats):
+    return {name: float(value) for name, value in stats.items() if re.fullmatch(r"-?\d+(\.\d+)?", value)}
 
 
 def can_connect(address):

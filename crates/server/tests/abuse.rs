@@ -1,6 +1,5 @@
 //! Clients that send garbage, stop in the middle, do not read, leave; and an SSD that is slow and fails.
-//! Nothing may panic,
-//! get stuck, grow without bound, or end up with the wrong client.
+//! Nothing may panic, get stuck, grow without bound, or end up with the wrong client.
 
 mod support;
 
@@ -103,7 +102,7 @@ fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
         0 => bytes[at] = random.next() as u8,
         1 => bytes.truncate(at),
         2 => drop(bytes.drain(at..(at + 1 + random.below(8)).min(bytes.len()))),
-        3 => bytes.insert(at, b" \r\n0\0"[random.below(5)]),
+        3 => bytes.insert(at, b" \r\n\x000"[random.below(5)]),
         _ => {
             let piece = bytes[at..(at + 20).min(bytes.len())].to_vec();
             bytes.splice(at..at, piece);

@@ -140,11 +140,7 @@ fn counts_count_and_reset_starts_them_anew() {
         &server,
         "set a 0 0 1\r\n1\r\nset b 0 0 1\r\nx\r\nget a b nope\r\nmg a v\r\nincr a 1\r\nincr nope 1\r\n",
     );
-    client.ask(
-        &server,
-        "decr a 1\r\ndelete nope\r\ndelete b\r\ncas nope 0 0 1 1\r\nx\r\n\
-     cas a 0 0 1 9999\r\nx\r\ntouch a 0\r\n",
-    );
+    client.ask(&server, "decr a 1\r\ndelete nope\r\ndelete b\r\ncas nope 0 0 1 1\r\nx\r\ncas a 0 0 1 9999\r\nx\r\ntouch a 0\r\n");
     client.ask(&server, "flush_all 1000\r\n");
     let expected = [
         ("cmd_get", 4),

@@ -99,8 +99,8 @@ fn length(text: &str) -> Vec<(usize, String)> {
 
 fn width(line: &str) -> Option<String> {
     let comment = line.trim_start().starts_with("//");
-    // A line of test data is best read in one piece.
-    if line.contains("b\"") {
+    // What is said on the wire is best read in one piece.
+    if line.contains("b\"") || line.contains("\\r\\n") {
         return None;
     }
     let max = if comment { COMMENT_COLUMNS_MAX } else { CODE_COLUMNS_MAX };

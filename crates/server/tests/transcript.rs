@@ -1,6 +1,5 @@
-//! The probe of memcached 1.6.18 replayed against sessions, over RAM and over the SSD; and that no cut of what
-//! a peer sends
-//! changes what it is answered.
+//! The probe of memcached 1.6.18 replayed against sessions, over RAM and over the SSD; and that no cut of
+//! what a peer sends changes what it is answered.
 
 mod support;
 #[path = "../../protocol/tests/support/mod.rs"]
@@ -12,7 +11,8 @@ use wire::corpus;
 
 const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format\r\n";
 
-/// Exchanges that 1.6.45 or this server answers otherwise than 1.6.18 did, why, and how. `{bad}` is `BAD_FORMAT`.
+/// Exchanges that 1.6.45 or this server answers otherwise than 1.6.18 did, why, and how. `{bad}` is
+/// `BAD_FORMAT`.
 const DIFFERENCES: &[(&str, &str, &str)] = &[
     ("blank line", "fewer than four bytes are a bad format", "{bad}"),
     ("space LF", "fewer than four bytes are a bad format", "{bad}"),
@@ -83,9 +83,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// What cannot be compared byte by byte, made the same: cas uniques, times, sizes, slab classes, the version;
-/// and whether an
-/// item was fetched, which `me` may tell as of before the gets that wait with it. Left out: the items of a cachedump,
-/// which come in no order, and from RAM only.
+/// whether an item was fetched, which `me` may tell as of before the gets that wait with it; and which items a
+/// cachedump lists, since it lists those in RAM.
 fn normalised(answer: &[u8]) -> String {
     text(answer)
         .split_inclusive("\r\n")
@@ -124,9 +123,8 @@ fn requests(mut sent: &[u8]) -> Vec<&[u8]> {
     requests
 }
 
-/// Replays all exchanges in order, one session as long as it stays open; before each request, everything stored
-/// is pushed
-/// out to the SSD, if there is one.
+/// Replays all exchanges in order, one session as long as it stays open; before each request, everything
+/// stored is pushed out to the SSD, if there is one.
 fn replay(server: &Server) {
     let mut client = Client::new();
     let mut failures = String::new();
@@ -189,8 +187,7 @@ fn steady(answer: &[u8]) -> Vec<u8> {
 }
 
 /// What a fresh server answers to pieces sent one by one, and whether it closes. With an SSD, all that is
-/// stored goes there
-/// after each piece.
+/// stored goes there after each piece.
 fn pieces<'a>(ssd_segments: u64, pieces: impl IntoIterator<Item = &'a [u8]>) -> (String, bool) {
     let server = Server::start(&["-m", "4"], ssd_segments);
     let mut client = Client::new();

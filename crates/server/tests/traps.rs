@@ -1,5 +1,6 @@
-//! Where other servers diverged from memcached, as far as it is about what is stored and in which order it is answered.
-//! (What is about the wire alone is tested with the protocol.) Over both tiers, where an item may lie in either.
+//! Where other servers diverged from memcached, as far as it is about what is stored and in which order it is
+//! answered. (What is about the wire alone is tested with the protocol.) Over both tiers, where an item may
+//! lie in either.
 
 mod support;
 
@@ -68,8 +69,7 @@ fn counters_answer_bare_numbers_and_store_padded_ones() {
             "decr n 200\r\n",
             "get n\r\n",
         ],
-        "STORED\r\n9\r\nVALUE n 5 2\r\n9 \r\nEND\r\n100\r\nVALUE n 5 3\r\n100\r\nEND\r\n0\r\n\
-         VALUE n 5 3\r\n0  \r\nEND\r\n",
+        "STORED\r\n9\r\nVALUE n 5 2\r\n9 \r\nEND\r\n100\r\nVALUE n 5 3\r\n100\r\nEND\r\n0\r\nVALUE n 5 3\r\n0  \r\nEND\r\n",
     );
     on_both(
         &[
@@ -432,8 +432,7 @@ fn append_and_prepend_keep_flags_and_expiry_and_never_create() {
             "prepend nope 0 0 1\r\nx\r\n",
             "get nope\r\n",
         ],
-        "STORED\r\nSTORED\r\nSTORED\r\nVALUE k 7 6\r\naabbcc\r\nEND\r\nHD t100\r\nNOT_STORED\r\n\
-         NOT_STORED\r\nEND\r\n",
+        "STORED\r\nSTORED\r\nSTORED\r\nVALUE k 7 6\r\naabbcc\r\nEND\r\nHD t100\r\nNOT_STORED\r\nNOT_STORED\r\nEND\r\n",
     );
 }
 
@@ -465,18 +464,17 @@ fn touch_and_gat_change_the_expiry_only() {
             "mg k T5 t\r\n",
             "mg k t T6 v\r\n",
         ],
-        "STORED\r\nTOUCHED\r\nHD t100 f3 s2\r\nVALUE k 3 2\r\nhi\r\nEND\r\nHD t50\r\nEND\r\n\
-         NOT_FOUND\r\nHD t5\r\nVA 2 t5\r\nhi\r\n",
+        "STORED\r\nTOUCHED\r\nHD t100 f3 s2\r\nVALUE k 3 2\r\nhi\r\nEND\r\nHD t50\r\nEND\r\nNOT_FOUND\r\nHD t5\r\nVA 2 t5\r\nhi\r\n",
     );
 }
 
 #[test]
 fn quiet_meta_commands_hide_what_their_command_expects() {
     on_both(
-        &["ms k 1 q\r\nx\r\nms k 1 q ME\r\ny\r\nmg k q v\r\nmg nope q v\r\nmd nope q\r\nma nope q\r\n\
-             ma k q\r\nmd k q\r\nmn\r\n"],
-        "NS\r\nVA 1\r\nx\r\nNF\r\nNF\r\nCLIENT_ERROR cannot increment or decrement non-numeric value\r\n\
-         MN\r\n",
+        &[
+            "ms k 1 q\r\nx\r\nms k 1 q ME\r\ny\r\nmg k q v\r\nmg nope q v\r\nmd nope q\r\nma nope q\r\nma k q\r\nmd k q\r\nmn\r\n",
+        ],
+        "NS\r\nVA 1\r\nx\r\nNF\r\nNF\r\nCLIENT_ERROR cannot increment or decrement non-numeric value\r\nMN\r\n",
     );
 }
 
@@ -492,8 +490,7 @@ fn stale_items_have_one_winner() {
             "ms k 1\r\ny\r\n",
             "mg k v\r\n",
         ],
-        "STORED\r\nHD\r\nVA 1 t30 X W\r\nx\r\nVA 1 Z X\r\nx\r\nVALUE k 0 1\r\nx\r\nEND\r\nHD\r\nVA 1\r\n\
-         y\r\n",
+        "STORED\r\nHD\r\nVA 1 t30 X W\r\nx\r\nVA 1 Z X\r\nx\r\nVALUE k 0 1\r\nx\r\nEND\r\nHD\r\nVA 1\r\ny\r\n",
     );
     on_both(
         &[
@@ -506,8 +503,7 @@ fn stale_items_have_one_winner() {
             "mg v R30 v\r\n",
             "mg v R30 v\r\n",
         ],
-        "VA 0 t30 W\r\n\r\nVA 0 Z\r\n\r\nVALUE v 0 0\r\n\r\nEND\r\nHD\r\nVA 1\r\nz\r\nTOUCHED\r\n\
-         VA 1 W\r\nz\r\nVA 1 Z\r\nz\r\n",
+        "VA 0 t30 W\r\n\r\nVA 0 Z\r\n\r\nVALUE v 0 0\r\n\r\nEND\r\nHD\r\nVA 1\r\nz\r\nTOUCHED\r\nVA 1 W\r\nz\r\nVA 1 Z\r\nz\r\n",
     );
 }
 

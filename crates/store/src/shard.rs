@@ -304,9 +304,10 @@ impl Shard {
     }
 
     /// Whether dead records take more room than live ones, so that moving the live ones together makes room
-    /// too.
+    /// too. No segment is ever less than half full for want of a record that fits, and two are open:
+    /// beyond these, moving must gain.
     pub(crate) fn is_sparse(&self) -> bool {
-        self.log_bytes * 2 < self.log_segments * self.segment_bytes as u64
+        self.log_bytes * 2 < self.log_segments.saturating_sub(2) * self.segment_bytes as u64
     }
 
     fn advance(&mut self, queue: RamQueue, bytes: usize) {

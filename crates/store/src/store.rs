@@ -437,23 +437,6 @@ impl Store {
         stats
     }
 
-    /// Moves out of RAM what may leave it, as if all of it were needed at once; for tests. False when writes
-    /// must complete first: perform them, then call again.
-    pub fn evict_all(&self, now: Seconds) -> bool {
-        for shard in 0..self.layout.shards {
-            // As often as an item's hotness can save it. What may not leave goes round and round.
-            for _ in 0..4 * self.layout.segments + 16 {
-                match self.lock(shard).evict_segment(&self.tiers, now, Patience::Wait) {
-                    Evicted::Segment => {}
-                    Evicted::Blocked => return false,
-                    Evicted::Nothing => break,
-                }
-            }
-        }
-        self.seal_writes();
-        self.writes_pending() == 0
-    }
-
     /// Shows some of the items in RAM, at most `limit`, to `show`: key, length of the value, expiry. What is
     /// on the SSD is not listed, since its keys are there and nowhere else.
     pub fn list_ram(&self, limit: usize, now: Seconds, mut show: impl FnMut(&[u8], usize, Expiry)) {
@@ -474,6 +457,22 @@ impl Store {
                 show(record.key(), header.value_len as usize, expiry);
             }
         }
+    }
+
+    /// Empties RAM as if all of it were needed at once, but for what the policy keeps again and again; for
+    /// tests. False when writes must complete first: perform them, then call again.
+    pub fn evict_all(&self, now: Seconds) -> bool {
+        for shard in 0..self.layout.shards {
+            for _ in 0..8 * self.layout.segments {
+                match self.lock(shard).evict_segment(&self.tiers, now, Patience::Wait) {
+                    Evicted::Segment => {}
+                    Evicted::Blocked => return false,
+                    Evicted::Nothing => break,
+                }
+            }
+        }
+        self.seal_writes();
+        self.writes_pending() == 0
     }
 
     /// Recounts what is kept count of and compares; for tests, while nobody else uses the store. Describes

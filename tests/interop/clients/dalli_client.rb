@@ -60,6 +60,10 @@ def unique(key)
   C.get_cas(key)[1]
 end
 
+C.set('counted', 'x', 0, RAW)
+check('reset_stats', C.reset_stats.length, 1)
+check('reset_stats: counted anew', C.stats.values[0]['cmd_set'], '0')
+
 # What is set before it settles.
 SIZES.each do |size|
   %w[get get_cas add replace append prepend cas cas! set_cas stale replace_cas delete delete_cas touch gat].each do |use|
@@ -226,5 +230,3 @@ check('flush_all', C.flush_all.all? { |answer| answer }, true)
 check('flush_all: gone', get('flush:1'), nil)
 C.close
 check('works again after close', get('flush:1'), nil)
-check('reset_stats', C.reset_stats.length, 1)
-check('reset_stats: counted anew', C.stats.values[0]['cmd_set'], '0')

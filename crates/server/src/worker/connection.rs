@@ -172,7 +172,9 @@ impl Connections {
         all.filter_map(|(place, c)| c.as_ref().filter(|c| idle(c)).map(|c| token_of(place, c.generation)))
             .collect()
     }
+}
 
+impl Connections {
     /// Whether it can go on at once: there may be something to read, or there is input left.
     pub(super) fn can_go_on(&mut self, token: u64) -> bool {
         self.get(token).is_some_and(|c| c.session.wants_turn() || c.readable && c.session.wants_input())
@@ -279,8 +281,8 @@ impl Worker {
         };
         self.counters().bytes_read.add(len as u64);
         if let Some(connection) = self.connections.get(token) {
-            // A short read empties a stream socket; what comes later raises another edge, but for an
-            // end already told of.
+            // A short read empties a stream socket; what comes later raises another edge, but for an end
+            // already told of.
             connection.readable = len == wanted || connection.ended;
         }
         if into_value {

@@ -260,9 +260,8 @@ fn version(key: usize, version: usize) -> Vec<u8> {
     value
 }
 
-/// Threads that store and read keys of their own over an SSD file, several times what fits in RAM; whatever is
-/// found must
-/// be what was stored last.
+/// Threads that store and read keys of their own over an SSD file, several times what fits in RAM; whatever
+/// is found must be what was stored last.
 fn hammer(io: &str) {
     let folder = Folder::new();
     let ssd = format!("{}:256m", folder.path("ssd"));

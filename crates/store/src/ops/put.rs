@@ -30,7 +30,8 @@ pub enum Payload<'a> {
     Bytes(&'a [u8]),
     /// Already in the store's, all of it arrived.
     Incoming(Incoming),
-    /// Taken, and with what it was appended or prepended to this many bytes: what [`Store::put`] leaves behind.
+    /// Taken, and with what it was appended or prepended to this many bytes: what [`Store::put`] leaves
+    /// behind.
     Joined(usize),
 }
 

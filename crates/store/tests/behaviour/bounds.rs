@@ -119,6 +119,30 @@ fn a_full_index_refuses_where_nothing_may_be_evicted() {
 }
 
 #[test]
+fn memory_that_readers_hold_is_refused_and_not_waited_for() {
+    let rig = Rig::with(&Config { item_bytes: 4_096, ..config(2 << 20, 0) });
+    for i in 0..20 {
+        rig.set(&format!("small-{i}"), &bytes(i, 100));
+    }
+    let mut lent = Vec::new();
+    for i in 0..60 {
+        let key = format!("large-{i}");
+        if rig.put(&key, &bytes(i, 90_000), &SET).is_none() {
+            break;
+        }
+        let keep = |found: Option<&Found<'_>>| match found.map(|found| found.value.clone()) {
+            Some(Value::Large(large)) => large,
+            _ => panic!("a large value is lent in parts"),
+        };
+        lent.push(rig.run(&key, |call| rig.store.fetch(call, &Fetch::default(), keep)));
+    }
+    assert!(lent.len() < 60, "readers hold everything");
+    rig.store.check().expect("every count is right");
+    drop(lent);
+    rig.set("large", &bytes(1, 90_000));
+}
+
+#[test]
 fn a_tiny_store_works() {
     let rig = Rig::with(&Config { item_bytes: 4_096, ..config(2 << 20, 0) });
     for i in 0..20_000_u64 {

@@ -1,0 +1,3 @@
+module larder/scripts/proof/pump
+
+go 1.19
