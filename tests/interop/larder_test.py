@@ -28,6 +28,7 @@ SSD_MIB = 256
 # Small enough for the filler to push everything else out, large enough for the index of the SSD file.
 SMALL_RAM_MIB = 8
 FILLER_MIB = 40
+FILLER_BYTES = 3000
 
 
 def value_of(size):
@@ -406,14 +407,18 @@ class Pusher:
         return self.hits_ssd() > before
 
     def fill(self, mebibytes=FILLER_MIB):
-        """Sets items of 1 KiB under new keys. The barrier behind each batch lets the daemon slow this down."""
+        """Sets items under new keys. The barrier behind each batch lets the daemon slow this down.
+
+        The items are not small, so that they are few: a key that is set may push another out of the index that looks the
+        same there. That is rare, and a cache may do it, but ten thousands of keys would make it happen to a test.
+        """
         self.turn += 1
-        value = value_of(1024)
+        value = value_of(FILLER_BYTES)
         with self.server.connect(120) as connection:
-            for start in range(0, mebibytes * 1024, 256):
+            for start in range(0, mebibytes * MIB // FILLER_BYTES, 64):
                 batch = b"".join(
-                    b"set filler:%d:%d 0 0 1024 noreply\r\n%b\r\n" % (self.turn, i, value)
-                    for i in range(start, start + 256)
+                    b"set filler:%d:%d 0 0 %d noreply\r\n%b\r\n" % (self.turn, i, FILLER_BYTES, value)
+                    for i in range(start, start + 64)
                 )
                 expect(connection.ask(batch + b"mn\r\n"), b"MN", "the filler")
 
