@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use larder_store::device::{Device, IoKind, QueueOptions, Wake, choose, open_queue, probe_uring};
-use larder_store::{Config as StoreConfig, Store};
+use larder_store::{Config as StoreConfig, OpenError, Span, Store};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
@@ -26,7 +26,12 @@ const QUEUE_DEPTH: u32 = 256;
 /// # Errors
 /// A text for the operator that says what to do.
 pub fn run(config: Config) -> Result<ExitCode, String> {
+    process::give_back_large_buffers();
     let listeners = listen::open(&config)?;
+    // Before a file is made that the memory could not index.
+    if let Some(spans) = ssd::foreseen(&config) {
+        Store::check_sizes(&store_config(&config, spans, 0)).map_err(|error| too_small(&error))?;
+    }
     let ssd = ssd::open(&config)?;
     if config.daemon {
         process::daemonize().map_err(|error| format!("cannot go to the background: {error}"))?;
@@ -161,17 +166,25 @@ fn open_store(config: &Config, ssd: &ssd::Ssd) -> Result<Store, String> {
         None => None,
         Some(path) => Some(Arc::new(open_memory_file(path)?)),
     };
-    Store::open(&StoreConfig {
+    let store = StoreConfig { memory_file, ..store_config(config, ssd.spans.clone(), u64::from_ne_bytes(seed)) };
+    Store::open(&store).map_err(|error| too_small(&error))
+}
+
+fn store_config(config: &Config, ssd: Vec<Span>, seed: u64) -> StoreConfig {
+    StoreConfig {
         memory_bytes: config.memory_limit_bytes,
-        ssd: ssd.spans.clone(),
+        ssd,
         item_bytes: config.item_size_bytes.clamp(16, u64::from(u32::MAX)) as u32,
         index_bytes: config.index_memory_bytes,
         ssd_write_limit: config.ssd_write_limit,
         evict: config.evictions,
-        memory_file,
-        seed: u64::from_ne_bytes(seed),
-    })
-    .map_err(|error| format!("{error} (-m, --ssd, --item-size, --index-memory)"))
+        memory_file: None,
+        seed,
+    }
+}
+
+fn too_small(error: &OpenError) -> String {
+    format!("{error} (-m, --ssd, --item-size, --index-memory)")
 }
 
 /// Opens the file that the memory is to live in, for this process alone.

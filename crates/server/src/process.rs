@@ -19,6 +19,16 @@ pub fn cpu_time() -> (Duration, Duration) {
     (time(usage.ru_utime), time(usage.ru_stime))
 }
 
+/// Makes the allocator take every buffer of 128 KiB or more from the kernel and give it straight back. Left to itself it
+/// keeps what was freed once for the next time, and a few large values would stay in memory for good.
+pub fn give_back_large_buffers() {
+    // SAFETY: sets two numbers of the allocator, before any thread but this one runs.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 128 << 10);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
+    }
+}
+
 /// Leaves the terminal and goes on in the background, before any thread is started.
 pub fn daemonize() -> io::Result<()> {
     // SAFETY: called while the process has one thread, so the child is whole; the working directory stays,

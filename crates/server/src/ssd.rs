@@ -6,7 +6,7 @@ use std::sync::Arc;
 use larder_store::device::{Device, FileDevice, FileOptions};
 use larder_store::{SEGMENT_BYTES, Span};
 
-use crate::config::{Config, Personality, SsdShare};
+use crate::config::{Config, Personality, SsdPath, SsdShare};
 
 /// The SSD tier, opened and locked for this process.
 pub struct Ssd {
@@ -54,6 +54,19 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
     }
     Ok(ssd)
 }
+
+/// What of the paths the store will be able to use, as far as the configuration alone tells: `None` when a size is not
+/// given.
+pub fn foreseen(config: &Config) -> Option<Vec<Span>> {
+    let span = |(device, path): (usize, &SsdPath)| {
+        let (_, bytes) = config.ssd_share.slice(path.size_bytes?, SHARE_UNIT_BYTES);
+        Some(Span { device, offset: 0, bytes: bytes.saturating_sub(SHARE_UNIT_BYTES) })
+    };
+    config.ssd.iter().enumerate().map(span).collect()
+}
+
+/// Shares begin on multiples of this, and the first of each holds the superblock.
+const SHARE_UNIT_BYTES: u64 = 1 << 20;
 
 /// Whether the path is the one that no option named: only there are directories made.
 fn is_default(config: &Config, path: &Path) -> bool {

@@ -108,16 +108,15 @@ struct Sweep {
 }
 
 impl Store {
+    /// Whether a store of these sizes could be opened; takes nothing.
+    pub fn check_sizes(config: &Config) -> Result<(), OpenError> {
+        Layout::new(&sizes_of(config, stripe(&config.ssd).len())).map(drop)
+    }
+
     /// Opens an empty store.
     pub fn open(config: &Config) -> Result<Store, OpenError> {
         let homes = stripe(&config.ssd);
-        let sizes = Sizes {
-            memory_bytes: config.memory_bytes,
-            ssd_segments: homes.len() as u32,
-            item_bytes: config.item_bytes,
-            index_bytes: config.index_bytes,
-        };
-        let layout = Layout::new(&sizes)?;
+        let layout = Layout::new(&sizes_of(config, homes.len()))?;
         let map = |source| OpenError::Map { bytes: layout.arena_bytes, source };
         if let Some(file) = &config.memory_file {
             // Emptied first: what an earlier process left must not be taken for zeros.
@@ -512,6 +511,15 @@ pub(crate) const VALUE_BYTES_MAX: u64 = 1 << 30;
 const RESCUE_READS_MAX: u32 = 4;
 /// Buckets swept under one hold of a shard's lock.
 const SWEEP_BUCKETS: u32 = 256;
+
+fn sizes_of(config: &Config, ssd_segments: usize) -> Sizes {
+    Sizes {
+        memory_bytes: config.memory_bytes,
+        ssd_segments: ssd_segments as u32,
+        item_bytes: config.item_bytes,
+        index_bytes: config.index_bytes,
+    }
+}
 
 /// Lays the SSD segments over the spans, taking turns.
 fn stripe(spans: &[Span]) -> Vec<Home> {

@@ -338,7 +338,7 @@ impl Worker {
         let total = &self.shared.conn_bytes;
         let now = total.fetch_add((bytes as u64).wrapping_sub(before as u64), Relaxed);
         let now = now.wrapping_add((bytes as u64).wrapping_sub(before as u64));
-        if now > self.shared.config.conn_memory_bytes && bytes > SMALL_BYTES {
+        if now > self.shared.config.conn_memory_bytes / 4 * 3 && bytes > SMALL_BYTES {
             self.counters().memory_kicks.up();
             if self.shared.logs(1) {
                 eprintln!(

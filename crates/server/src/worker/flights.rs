@@ -45,7 +45,8 @@ const WRITE_PLACES: usize = 8;
 
 impl Flights {
     pub(super) fn new(queue: Option<Box<dyn IoQueue>>, config: &Config) -> Flights {
-        let share = config.conn_memory_bytes as usize / 2 / config.threads.max(1);
+        // A quarter of the bound is for reads under way, the rest for what connections hold.
+        let share = config.conn_memory_bytes as usize / 4 / config.threads.max(1);
         Flights {
             queue,
             flights: Vec::new(),
@@ -55,7 +56,7 @@ impl Flights {
             completions: Vec::new(),
             reads: 0,
             read_bytes: 0,
-            read_bytes_max: share.max(2 * larder_store::SSD_VALUE_BYTES_MAX),
+            read_bytes_max: share.max(larder_store::SSD_VALUE_BYTES_MAX),
             failures_logged: None,
         }
     }

@@ -95,6 +95,10 @@ impl Store {
                 }
                 Look::Found(seen) => seen,
             };
+            // As in memcached, an empty value is told from a number before the cas uniques are compared.
+            if seen.header.value_len == 0 {
+                return Attempt::Done(ArithResult::NonNumeric);
+            }
             if arith.compare.is_some_and(|compare| compare != seen.header.cas) {
                 return Attempt::Done(ArithResult::Exists);
             }

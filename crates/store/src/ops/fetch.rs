@@ -138,7 +138,7 @@ impl Store {
                     let cas = fetch.new_cas.unwrap_or_else(|| shard.next_cas());
                     let header = Header {
                         cas,
-                        expires: expiry.to_raw(),
+                        expires: fetch.touch.unwrap_or(expiry).to_raw(),
                         accessed: call.now.0,
                         epoch: tiers.epoch(),
                         key_len: call.key.len() as u8,
@@ -150,6 +150,7 @@ impl Store {
                         Attempt::Done(()) => {
                             let mut found = Found::new(&header, Value::Slice(&[]), false, Tier::Ram);
                             (found.won, found.created, found.win_sent) = (true, true, false);
+                            found.expiry = expiry;
                             Attempt::Done(answer(Some(&found)))
                         }
                         other => other.retry(),
