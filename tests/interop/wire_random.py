@@ -95,7 +95,8 @@ class Maker:
         if verb == b"mg":
             vivify = [self.number(b"N", TTLS[1:])] if r.random() < 0.2 and not self.pipelined else []
             recache = [self.number(b"R", [30, 50_000])] if r.random() < 0.3 and not self.pipelined else []
-            touch = [ttl] if r.random() < 0.3 else []
+            # With both N and T, memcached lets the later one count; here N does.
+            touch = [ttl] if r.random() < 0.3 and not vivify else []
             # A hit's age counts seconds, and two servers may see different ones; so l is not asked for.
             hit = [] if self.pipelined else [b"h", b"c"]
             flags = self.flags([b"v", b"v", b"f", b"s", b"t", *hit, *common, *vivify, *recache, *touch], 6)

@@ -54,7 +54,7 @@ pub struct Found<'a> {
     pub client_flags: u32,
     /// The cas unique.
     pub cas: u64,
-    /// Expiry before a touch.
+    /// Expiry before a touch; never for an item that this access created.
     pub expiry: Expiry,
     /// Expiry after it.
     pub expiry_after: Expiry,
@@ -138,7 +138,7 @@ impl Store {
                     let cas = fetch.new_cas.unwrap_or_else(|| shard.next_cas());
                     let header = Header {
                         cas,
-                        expires: fetch.touch.unwrap_or(expiry).to_raw(),
+                        expires: expiry.to_raw(),
                         accessed: call.now.0,
                         epoch: tiers.epoch(),
                         key_len: call.key.len() as u8,
@@ -150,7 +150,7 @@ impl Store {
                         Attempt::Done(()) => {
                             let mut found = Found::new(&header, Value::Slice(&[]), false, Tier::Ram);
                             (found.won, found.created, found.win_sent) = (true, true, false);
-                            found.expiry = expiry;
+                            found.expiry = Expiry::Never;
                             Attempt::Done(answer(Some(&found)))
                         }
                         other => other.retry(),
