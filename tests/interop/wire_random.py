@@ -4,17 +4,20 @@ What memcached answers differently from 1.6.40 on is not made here: too few or t
 four bytes, headers of stores that are wrong behind the length, ms with the flag s, appends that make an item, the
 flags E and x, mg with C, flags beyond 32 bits, bget. The rest is to be equal to the byte.
 
-A number that gets shorter keeps its length, filled with blanks, but in memcached only while nothing else holds the item:
-it does not answer the same way twice. So what may make a number shorter is followed by a set of the same key; the
-clients' suites look at the blanks. Nor are there numbers of 2^63 and more: when it looks for a minus sign in one of them,
-memcached 1.6.18 reads on behind the item, and what it finds there is chance. For the same reason what tells whether an item is still the one that was there, h and
-the leases of N, R and I, is left out where requests are pipelined: an answer that waits to be sent holds its item.
+Nor is what memcached 1.6.18 itself does not answer the same way twice, or only because of how it keeps items:
+- A number that gets shorter keeps its length, filled with blanks, while nothing else holds the item. One that gets
+  longer is a new item, which was never fetched nor marked stale. So what makes a number shorter is followed by a set
+  of the same key, and nothing makes one longer; the recorded exchanges and the clients' suites look at both.
+- Numbers of 2^63 and more: looking for a minus sign in one, it reads on behind the item, and what is there is chance.
+- Whether an item is still the one that was there (h, and the leases of N, R and I) where requests are pipelined: an
+  answer that waits to be sent holds its item.
 """
 
 import re
 
 KEYS = [b"k%d" % i for i in range(8)]
-NUMBERS = [b"0", b"1", b"9", b"10", b"99", b"100", b"18446744073709551616", b"", b"x"]
+# Far from the next power of ten either way, so that arithmetic leaves the length as it is.
+NUMBERS = [b"5000000", b"70000000", b"18446744073709551616", b"", b"x"]
 LARGEST_NUMBER = b"18446744073709551615"
 # Far from one another and from now, so that a second more or less shows which one is meant.
 TTLS = [0, 10_000, 100_000, 1_000_000, 2_592_000]
