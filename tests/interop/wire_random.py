@@ -98,8 +98,7 @@ class Maker:
         if verb == b"mg":
             vivify = [self.number(b"N", TTLS[1:])] if r.random() < 0.2 and not self.pipelined else []
             recache = [self.number(b"R", [30, 50_000])] if r.random() < 0.3 and not self.pipelined else []
-            # With both N and T, memcached lets the later one count; here N does.
-            touch = [ttl] if r.random() < 0.3 and not vivify else []
+            touch = [ttl] if r.random() < 0.3 else []
             # A hit's age counts seconds, and two servers may see different ones; so l is not asked for.
             hit = [] if self.pipelined else [b"h", b"c"]
             flags = self.flags([b"v", b"v", b"f", b"s", b"t", *hit, *common, *vivify, *recache, *touch], 6)
@@ -114,13 +113,8 @@ class Maker:
             stale = [b"I", ttl] if r.random() < 0.5 and not self.pipelined else []
             return b"md " + self.key() + self.flags([*common, *stale], 4) + b"\r\n"
         mode = r.choice([[], [b"MI"], [b"MD"], [b"M+"], [b"M-"]])
-        # N0: memcached 1.6.18 gives a counter that ma creates no expiry, whatever N says.
-        vivify = b" N0 J%d" % r.randint(0, 20) if r.random() < 0.4 else b""
-        flags = [b"v", b"t", b"c", self.number(b"D", [0, 1, 10, 2**64 - 1]), *common, *mode]
-        if vivify:
-            # memcached 1.6.18 answers in spite of q when ma creates the counter; documented is the contrary.
-            flags.remove(b"q")
-        flags = self.flags(flags, 5)
+        vivify = b" N%d J%d" % (r.choice(TTLS[1:]), r.choice([3_000_000, 80_000_000])) if r.random() < 0.4 else b""
+        flags = self.flags([b"v", b"t", b"c", self.number(b"D", [0, 1, 10, 2**64 - 1]), *common, *mode], 5)
         key = self.key()
         command = b"ma " + key + flags + vivify + b"\r\n"
         if any(flag in flags for flag in (b"MD", b"M-", b"D%d" % (2**64 - 1))):

@@ -166,7 +166,8 @@ fn open_store(config: &Config, ssd: &ssd::Ssd) -> Result<Store, String> {
         None => None,
         Some(path) => Some(Arc::new(open_memory_file(path)?)),
     };
-    let store = StoreConfig { memory_file, ..store_config(config, ssd.spans.clone(), u64::from_ne_bytes(seed)) };
+    let store =
+        StoreConfig { memory_file, ..store_config(config, ssd.spans.clone(), u64::from_ne_bytes(seed)) };
     Store::open(&store).map_err(|error| too_small(&error))
 }
 

@@ -67,9 +67,11 @@ impl Layout {
             (_, false) => (64 << 10, 12),
         };
         let buffer_bytes = piece_bytes * pieces;
-        let entries = (ssd_bytes / item + memory / item).max(memory / RAM_ITEM_BYTES);
-        let wanted =
-            sizes.index_bytes.unwrap_or(entries * BUCKET_BYTES / BUCKET_ENTRIES * 100 / INDEX_FILL_PERCENT);
+        let index_for = |entries: u64| entries * BUCKET_BYTES / BUCKET_ENTRIES * 100 / INDEX_FILL_PERCENT;
+        // What the SSD's part of the index leaves is for items in RAM, which need entries too.
+        let ram_entries = memory.saturating_sub(buffer_bytes + index_for(ssd_bytes / item)) / item;
+        let entries = (ssd_bytes / item + ram_entries).max(memory / RAM_ITEM_BYTES);
+        let wanted = sizes.index_bytes.unwrap_or(index_for(entries));
         // More than any memory is refused below; the sums before that must not overflow.
         let wanted = wanted.min(1 << 60);
         let ram_estimate = memory.saturating_sub(wanted + buffer_bytes);

@@ -186,12 +186,17 @@ impl Session {
             false => (&counters.incr_hits, &counters.incr_misses),
         };
         let mut item = ItemInfo::default();
+        let mut reply = request.reply.clone();
         let outcome = match step {
-            Step::Done(ArithResult::Value { value, cas, expiry }) => {
+            Step::Done(ArithResult::Value { value, cas, expiry, created }) => {
                 hits.up();
                 item.cas = cas;
                 item.ttl_after_s = Expiry::seconds_left(expiry, ctx.now);
-                item.ttl_before_s = item.ttl_after_s;
+                item.ttl_before_s = item.ttl_after_s.filter(|_| !created);
+                // memcached's q hides that a counter was changed, not that it was created.
+                if let (Reply::Meta { quiet, .. }, true) = (&mut reply, created) {
+                    *quiet = false;
+                }
                 Outcome::Number { value }
             }
             Step::Done(ArithResult::NotFound) => {
@@ -207,7 +212,7 @@ impl Session {
         if is_meta(&request.reply) {
             counters.cmd_meta.up();
         }
-        request.reply.outcome(self.out.tail(), key, outcome, &item);
+        reply.outcome(self.out.tail(), key, outcome, &item);
         Served::Done
     }
 

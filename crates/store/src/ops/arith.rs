@@ -36,6 +36,8 @@ pub enum ArithResult {
         cas: u64,
         /// The item's expiry.
         expiry: Expiry,
+        /// Whether this call created the item.
+        created: bool,
     },
     /// There was nothing.
     NotFound,
@@ -89,7 +91,9 @@ impl Store {
                         item_flags: if arith.key_is_binary { KEY_BINARY } else { 0 },
                     };
                     return match write(shard, tiers, call, old, &header, &[text.as_bytes()], reservation) {
-                        Attempt::Done(()) => Attempt::Done(ArithResult::Value { value, cas, expiry }),
+                        Attempt::Done(()) => {
+                            Attempt::Done(ArithResult::Value { value, cas, expiry, created: true })
+                        }
                         other => other.retry(),
                     };
                 }
@@ -122,7 +126,9 @@ impl Store {
             header.expires = expiry.to_raw();
             header.accessed = call.now.0;
             match write(shard, tiers, call, seen.old(), &header, &[text.as_bytes()], reservation) {
-                Attempt::Done(()) => Attempt::Done(ArithResult::Value { value, cas: header.cas, expiry }),
+                Attempt::Done(()) => {
+                    Attempt::Done(ArithResult::Value { value, cas: header.cas, expiry, created: false })
+                }
                 other => other.retry(),
             }
         })

@@ -143,7 +143,8 @@ impl Store {
                         epoch: tiers.epoch(),
                         key_len: call.key.len() as u8,
                         tag: call.hash.tag(),
-                        item_flags: WIN_SENT | if fetch.key_is_binary { KEY_BINARY } else { 0 },
+                        // memcached counts the read that creates an item as one of it.
+                        item_flags: WIN_SENT | FETCHED | if fetch.key_is_binary { KEY_BINARY } else { 0 },
                         ..Header::default()
                     };
                     match write(shard, tiers, call, old, &header, &[], reservation) {

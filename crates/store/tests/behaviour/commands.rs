@@ -65,7 +65,10 @@ fn counting_compares_and_touches() {
         let touch = Some(rig.in_seconds(50));
         let right = Arith { compare: Some(cas), touch, new_cas: Some(4711), ..COUNT };
         let expiry = rig.in_seconds(50);
-        assert_eq!(rig.arith("key", &right), Some(ArithResult::Value { value: 6, cas: 4711, expiry }));
+        assert_eq!(
+            rig.arith("key", &right),
+            Some(ArithResult::Value { value: 6, cas: 4711, expiry, created: false })
+        );
         assert_eq!(rig.get("key").map(|item| (item.cas, item.expiry)), Some((4711, expiry)));
     });
 }

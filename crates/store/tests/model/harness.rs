@@ -482,7 +482,7 @@ impl Sim {
             (ArithResult::NonNumeric, Some(item)) if number(&item).is_none() || item.value.len() > 20 => {}
             (ArithResult::NonNumeric, Some(_)) => self.fail(key, "a number is called none"),
             (ArithResult::NonNumeric, None) => self.fail(key, "nothing is called no number"),
-            (ArithResult::Value { value, cas, expiry }, present) => {
+            (ArithResult::Value { value, cas, expiry, .. }, present) => {
                 let counted =
                     present.as_ref().and_then(|item| Some((item, number(item)?))).filter(|(item, old)| {
                         let new = match arith.decrement {
