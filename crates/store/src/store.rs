@@ -132,12 +132,17 @@ impl Store {
         let pool = Pool::new(memory, arena.carve(segments), layout.segment_bytes);
         let table = Table::new(arena.carve(homes.len()));
         let mut indexes = Vec::new();
+        // Not from 1: a client may hold a cas unique of an earlier process, or use a small number for "never".
+        let first_cas = 1 << 20 | config.seed >> 34;
         let shards = (0..layout.shards)
             .map(|_| {
                 let index = Index::new(arena.carve(layout.buckets_per_shard as usize));
                 indexes.push(index.span());
                 let ghost = arena.carve(layout.ghosts_per_shard as usize);
-                Mutex::new(Shard::new(index, pool.new_owner(), arena.carve(1), ghost, layout.segment_bytes))
+                let mut shard =
+                    Shard::new(index, pool.new_owner(), arena.carve(1), ghost, layout.segment_bytes);
+                shard.head_mut().cas = first_cas;
+                Mutex::new(shard)
             })
             .collect();
         let rules = Rules {
