@@ -30,19 +30,21 @@ fn reply<'a>(verb: Verb, flags: Tokens<'a>, found: &Flags) -> Reply<'a> {
     Reply::Meta { verb, flags: flags.rest(), quiet: found.quiet, base64: found.base64, value: found.value }
 }
 
+/// Key and flags of `mg` and `md`, whose faults are told alike; or the line that tells the fault.
+#[inline]
+fn key_and_known_flags<'a>(tokens: &mut Tokens<'a>) -> Result<(Key<'a>, Flags), &'static str> {
+    let key = tokens.next().ok_or(text::BAD_FORMAT)?;
+    let (key, found) = key_and_flags(key, *tokens, 2)?;
+    if found.opaque_too_long { Err(text::META_OPAQUE_TOO_LONG) } else { Ok((key, found)) }
+}
+
 /// `mg <key> <flag>*`
 #[inline]
 pub(crate) fn get<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
-    let Some(key) = tokens.next() else {
-        return frame.reject(text::BAD_FORMAT, false);
-    };
-    let (key, found) = match key_and_flags(key, tokens, 2) {
+    let (key, found) = match key_and_known_flags(&mut tokens) {
         Ok(read) => read,
         Err(line) => return frame.reject(line, false),
     };
-    if found.opaque_too_long {
-        return frame.reject(text::META_OPAQUE_TOO_LONG, false);
-    }
     frame.request(Request::Get(Get {
         keys: Keys::one(key),
         touch: found.touch,
@@ -106,16 +108,10 @@ pub(crate) fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 
 /// `md <key> <flag>*`
 pub(crate) fn delete<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
-    let Some(key) = tokens.next() else {
-        return frame.reject(text::BAD_FORMAT, false);
-    };
-    let (key, found) = match key_and_flags(key, tokens, 2) {
+    let (key, found) = match key_and_known_flags(&mut tokens) {
         Ok(read) => read,
         Err(line) => return frame.reject(line, false),
     };
-    if found.opaque_too_long {
-        return frame.reject(text::META_OPAQUE_TOO_LONG, false);
-    }
     frame.request(Request::Delete(Delete {
         key,
         compare: found.compare,

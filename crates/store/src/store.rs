@@ -403,7 +403,7 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let log = &self.tiers.log;
         let mut stats = Stats {
-            memory_limit_bytes: self.layout.arena_bytes,
+            arena_bytes: self.layout.arena_bytes,
             ram_tier_bytes: u64::from(self.layout.segments) * self.layout.segment_bytes as u64,
             ram_segment_bytes: self.layout.segment_bytes as u64,
             ram_segments: u64::from(self.layout.segments),
@@ -540,7 +540,7 @@ fn stripe(spans: &[Span]) -> Vec<Home> {
 #[derive(Clone, Debug, Default)]
 #[expect(missing_docs, reason = "the names say it; docs/stats.md explains each to operators")]
 pub struct Stats {
-    pub memory_limit_bytes: u64,
+    pub arena_bytes: u64,
     pub ram_tier_bytes: u64,
     pub ram_segment_bytes: u64,
     pub ram_segments: u64,

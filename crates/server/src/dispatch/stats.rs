@@ -221,7 +221,7 @@ fn larder_lines(shared: &Shared) -> Lines {
         vec![("version".into(), env!("CARGO_PKG_VERSION").to_string()), ("io".into(), shared.io.to_string())];
     let numbers = [
         ("memory_limit_bytes", shared.config.memory_limit_bytes),
-        ("arena_bytes", store.memory_limit_bytes),
+        ("arena_bytes", store.arena_bytes),
         ("ram_tier_bytes", store.ram_tier_bytes),
         ("index_bytes", store.index_bytes),
         ("index_capacity", store.index_capacity),
