@@ -46,7 +46,7 @@ class Daemon:
     def __init__(self, folder, command, cpus=None, port=None):
         self.command = [str(word) for word in command]
         port_file = os.path.join(folder, f"port-{os.getpid()}-{time.monotonic_ns()}")
-        environment = clean_environment() | {"MEMCACHED_PORT_FILENAME": port_file}
+        environment = clean_environment() | ({"MEMCACHED_PORT_FILENAME": port_file} if port is None else {})
         # The message of a daemon that does not start belongs on the screen.
         self.process = subprocess.Popen(
             pinned(cpus, self.command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment
@@ -54,7 +54,7 @@ class Daemon:
         ready = (lambda: os.path.exists(port_file)) if port is None else (lambda: accepts(port))
         if not wait_until(lambda: self.process.poll() is not None or ready(), 120) or self.process.poll() is not None:
             self.stop()
-            sys.exit(f"{' '.join(self.command)} did not start")
+            raise RuntimeError(f"{' '.join(self.command)} did not start")
         if port is None:
             with open(port_file, encoding="ascii") as file:
                 port = int(re.search(r"TCP INET: (\d+)", file.read())[1])
@@ -84,6 +84,11 @@ class Daemon:
             fields = file.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def kill(self):
+        """Ends it as a crash would, at once."""
+        self.process.kill()
+        self.process.wait()
+
     def stop(self):
         if self.process.poll() is None:
             self.process.terminate()
@@ -108,24 +113,28 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def device_reads(folder):
-    """Reads and sectors read so far of the block device below a folder; None where there is none to be seen."""
+def device_of(folder):
+    """The name of the block device below a folder; None where there is none to be seen."""
     number = os.stat(folder).st_dev
     with open("/proc/diskstats", encoding="ascii") as file:
         for line in file:
             fields = line.split()
             if (int(fields[0]), int(fields[1])) == (os.major(number), os.minor(number)):
-                return {"device": fields[2], "reads": int(fields[3]), "sectors": int(fields[5])}
+                return fields[2]
     return None
 
 
-def first_line(command):
+def lines_of(command):
+    """What a command says, line by line; nothing if it cannot be run."""
     try:
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
-        return None
-    lines = (ran.stdout + ran.stderr).strip().splitlines()
-    return lines[0] if lines else None
+        return []
+    return (ran.stdout + ran.stderr).strip().splitlines()
+
+
+def first_line(command):
+    return next(iter(lines_of(command)), None)
 
 
 def machine(folder):
@@ -133,13 +142,12 @@ def machine(folder):
         model = re.search(r"model name\s*: (.*)", file.read())
     with open("/proc/meminfo", encoding="ascii") as file:
         memory = int(re.search(r"MemTotal:\s+(\d+)", file.read())[1]) * 1024
-    device = device_reads(folder)
     return {
         "cpu": model[1] if model else platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_gib": round(memory / 2**30, 1),
         "kernel": platform.release(),
-        "device": device["device"] if device else "not seen",
+        "device": device_of(folder) or "not seen",
         "file_system": first_line(["stat", "-f", "-c", "%T", folder]),
         "date": time.strftime("%Y-%m-%d"),
     }
@@ -150,9 +158,10 @@ def table(header, rows):
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
-def spread(values):
+def spread(values, digits=0):
     """The median, and the least and the largest beside it."""
-    return f"{statistics.median(values):,.0f} ({min(values):,.0f}-{max(values):,.0f})"
+    middle, least, most = (f"{value:,.{digits}f}" for value in (statistics.median(values), min(values), max(values)))
+    return f"{middle} ({least}-{most})" if len(values) > 1 else middle
 
 
 def publish(name, out, title, body, raw, facts):
@@ -167,21 +176,3 @@ def publish(name, out, title, body, raw, facts):
         json.dump({"command": sys.argv, "machine": facts, **raw}, file, indent=1)
         file.write("\n")
     print(page)
-
-
-def build_pump(folder):
-    """The loader and reader, built from the sources beside this file."""
-    go = need("go", "Go")
-    program = os.path.join(folder, f"pump-{os.getpid()}")
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pump")
-    subprocess.run([go, "build", "-o", program, "."], cwd=source, check=True)
-    return program
-
-
-def pump(program, cpus, port, do, items, size, **more):
-    """Runs the loader or reader to its end, and returns what it counted."""
-    command = [program, "-address", f"127.0.0.1:{port}", "-do", do, "-items", str(items), "-size", str(size)]
-    for name, value in more.items():
-        command += [f"-{name}", str(value)]
-    ran = subprocess.run(pinned(cpus, command), stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(ran.stdout)

@@ -279,11 +279,12 @@ def clean_environment():
 
 
 class Server:
-    """A daemon on a port of its own; `program` is another memcached to compare with."""
+    """A daemon on a port of its own; `program` is another memcached to compare with, `before` the words of a command
+    that runs it."""
 
     running = []
 
-    def __init__(self, suite, *arguments, program=None, unix=None):
+    def __init__(self, suite, *arguments, program=None, unix=None, before=()):
         self.folder = tempfile.mkdtemp(dir=suite.scratch)
         self.program = program or REFERENCE or os.environ["LARDER"]
         self.is_reference = bool(program or REFERENCE)
@@ -302,7 +303,7 @@ class Server:
             environment["MEMCACHED_PORT_FILENAME"] = port_file
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [self.program, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
+                [*before, self.program, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
             )
         Server.running.append(self)
         self.arguments = arguments
@@ -407,7 +408,8 @@ class Pusher:
         return self.hits_ssd() > before
 
     def fill(self, mebibytes=FILLER_MIB):
-        """Sets items under new keys. The barrier behind each batch lets the daemon slow this down.
+        """Sets items under new keys, and reads each once, so that they push out what stays longer than the unread, too. The
+        barrier behind each batch lets the daemon slow this down.
 
         The items are not small, so that they are few: a key that is set may push another out of the index that looks the
         same there. That is rare, and a cache may do it, but ten thousands of keys would make it happen to a test.
@@ -416,11 +418,14 @@ class Pusher:
         value = value_of(FILLER_BYTES)
         with self.server.connect(120) as connection:
             for start in range(0, mebibytes * MIB // FILLER_BYTES, 64):
+                numbers = range(start, start + 64)
                 batch = b"".join(
-                    b"set filler:%d:%d 0 0 %d noreply\r\n%b\r\n" % (self.turn, i, FILLER_BYTES, value)
-                    for i in range(start, start + 64)
+                    b"set filler:%d:%d 0 0 %d noreply\r\n%b\r\n" % (self.turn, i, FILLER_BYTES, value) for i in numbers
                 )
-                expect(connection.ask(batch + b"mn\r\n"), b"MN", "the filler")
+                reads = b"".join(b"mg filler:%d:%d\r\n" % (self.turn, i) for i in numbers)
+                connection.send(batch + reads + b"mn\r\n")
+                while (line := connection.line()) != b"MN":
+                    expect_that(line in (b"HD", b"EN"), f"the filler gets {short(line)}")
 
     def push(self, mebibytes=FILLER_MIB):
         """Everything that was set before this call is on the SSD after it, or an AssertionError says so."""

@@ -16,6 +16,8 @@ const RELATIVE_MAX: i32 = 60 * 60 * 24 * 30;
 pub struct Clock {
     /// Unix time at second 0 of this clock.
     unix_base: i64,
+    /// By how much it is ahead of the time since the machine started.
+    ahead: i64,
     /// Added for tests by the hidden command `debugtime`; `PAUSED` set means the time stands still at that
     /// value.
     shift: AtomicI64,
@@ -27,12 +29,24 @@ const RUNNING: i64 = -1;
 impl Clock {
     /// A clock that knows the time of day as of now.
     pub fn new() -> Self {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
         Clock {
-            unix_base: unix - Self::boot_seconds(),
+            unix_base: unix_now() - Self::boot_seconds(),
+            ahead: 0,
             shift: AtomicI64::new(0),
             paused_at: AtomicI64::new(RUNNING),
         }
+    }
+
+    /// The clock of an earlier daemon, which had its second 0 at `unix_base` and came to second `last`: it
+    /// goes on by the time of day, but never back.
+    pub fn going_on(unix_base: i64, last: Seconds) -> Self {
+        let second = (unix_now() - unix_base).clamp(i64::from(last.0), i64::from(u32::MAX) - 1);
+        Clock { unix_base, ahead: second - Self::boot_seconds(), ..Clock::new() }
+    }
+
+    /// Unix time at its second 0.
+    pub fn unix_base(&self) -> i64 {
+        self.unix_base
     }
 
     /// Never below 2, so that second 1 is always past.
@@ -44,7 +58,7 @@ impl Clock {
     pub fn now(&self) -> Seconds {
         let paused = self.paused_at.load(Relaxed);
         let seconds = if paused == RUNNING { Self::boot_seconds() } else { paused };
-        Seconds((seconds + self.shift.load(Relaxed)).clamp(2, i64::from(u32::MAX) - 1) as u32)
+        Seconds((seconds + self.ahead + self.shift.load(Relaxed)).clamp(2, i64::from(u32::MAX) - 1) as u32)
     }
 
     /// Unix time at `now`.
@@ -80,6 +94,10 @@ impl Clock {
     }
 }
 
+fn unix_now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
+}
+
 impl Default for Clock {
     fn default() -> Self {
         Self::new()
@@ -89,6 +107,17 @@ impl Default for Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_goes_on_keeps_its_seconds() {
+        let clock = Clock::new();
+        let now = clock.now();
+        let next = Clock::going_on(clock.unix_base() - 1000, now);
+        assert!((now.0 + 1000..now.0 + 1003).contains(&next.now().0), "{now:?} {:?}", next.now());
+        assert!(next.unix(next.now()).abs_diff(clock.unix(now)) < 3);
+        let set_back = Clock::going_on(clock.unix_base() + 5000, Seconds(now.0 + 50));
+        assert!((now.0 + 50..now.0 + 53).contains(&set_back.now().0), "it never goes back");
+    }
 
     #[test]
     fn exptimes_mean_what_they_mean_to_memcached() {

@@ -1,22 +1,21 @@
 //! Starts everything in the right order, waits for a signal, stops everything.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
+use larder_store::Store;
 use larder_store::device::{Device, IoKind, QueueOptions, Wake, choose, open_queue, probe_uring};
-use larder_store::{Config as StoreConfig, OpenError, Span, Store};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::config::{Config, Io, Personality};
 use crate::shared::Shared;
 use crate::worker::{Inbox, Worker};
-use crate::{listen, process, ssd};
+use crate::{listen, memory, process, ssd};
 
 /// Reads and writes that one worker may have under way.
 const QUEUE_DEPTH: u32 = 256;
@@ -30,9 +29,10 @@ pub fn run(config: Config) -> Result<ExitCode, String> {
     let listeners = listen::open(&config)?;
     // Before a file is made that the memory could not index.
     if let Some(spans) = ssd::foreseen(&config) {
-        Store::check_sizes(&store_config(&config, spans, 0)).map_err(|error| too_small(&error))?;
+        Store::check_sizes(&memory::store_config(&config, spans, 0))
+            .map_err(|error| memory::refused(&error))?;
     }
-    let ssd = ssd::open(&config)?;
+    let mut ssd = ssd::open(&config)?;
     if config.daemon {
         process::daemonize().map_err(|error| format!("cannot go to the background: {error}"))?;
     }
@@ -42,8 +42,8 @@ pub fn run(config: Config) -> Result<ExitCode, String> {
     if config.lock_memory {
         process::lock_memory().map_err(|error| format!("cannot lock memory: {error}; raise ulimit -l"))?;
     }
-    let (kind, io) = io_kind(&config, ssd.devices.is_empty())?;
-    let store = open_store(&config, &ssd)?;
+    let (kind, io) = io_kind(&config, ssd.files.is_empty())?;
+    let memory::Opened { store, clock, saving, said } = memory::open_store(&config, &mut ssd)?;
     // Last of all that can fail: whoever reads the file finds a daemon that serves.
     if let Some(path) = &config.port_file {
         listen::announce(path, &listeners)
@@ -54,11 +54,11 @@ pub fn run(config: Config) -> Result<ExitCode, String> {
         fs::write(path, text)
             .map_err(|error| format!("cannot write the pid to {}: {error}", path.display()))?;
     }
-    let shared = Arc::new(Shared::new(store, config, io));
+    let shared = Arc::new(Shared::new(store, clock, config, io));
     if let Some(port) = listeners.iter().find_map(|listener| listener.port) {
         shared.tcp_port.store(u32::from(port), Relaxed);
     }
-    greet(&shared, &listeners, &ssd);
+    greet(&shared, &listeners, &ssd, said);
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(|error| format!("signals: {error}"))?;
     let stopper = shared.clone();
@@ -72,7 +72,7 @@ pub fn run(config: Config) -> Result<ExitCode, String> {
             }
         }
     });
-    let result = work(&shared, listeners, ssd.devices, kind);
+    let result = work(&shared, listeners, ssd.devices(), kind);
     watch_signals.close();
     if let Ok(watcher) = watcher {
         let _ = watcher.join();
@@ -84,7 +84,15 @@ pub fn run(config: Config) -> Result<ExitCode, String> {
     if let Some(unix) = &config.unix_socket {
         let _ = fs::remove_file(&unix.path);
     }
-    result.map(|()| ExitCode::SUCCESS)
+    result?;
+    if let Some(saving) = saving {
+        // The workers are gone: what the memory holds now is what was acknowledged.
+        let bytes = saving.save(&shared.clock)?;
+        if let Some(path) = &config.state_file {
+            eprintln!("larder: --state-file {}: {} MiB saved", path.display(), mib(bytes));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Runs the workers, each on a thread of its own, until all have stopped.
@@ -156,69 +164,18 @@ fn io_kind(config: &Config, no_ssd: bool) -> Result<(IoKind, &'static str), Stri
     Ok((kind, if kind == IoKind::Uring { "uring" } else { "threads" }))
 }
 
-fn open_store(config: &Config, ssd: &ssd::Ssd) -> Result<Store, String> {
-    let mut seed = [0; 8];
-    let random = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
-    if random.ok() != Some(seed.len()) {
-        return Err("the system gives no random numbers".into());
-    }
-    let memory_file = match &config.memory_file {
-        None => None,
-        Some(path) => Some(Arc::new(open_memory_file(path)?)),
-    };
-    let store =
-        StoreConfig { memory_file, ..store_config(config, ssd.spans.clone(), u64::from_ne_bytes(seed)) };
-    Store::open(&store).map_err(|error| too_small(&error))
-}
-
-fn store_config(config: &Config, ssd: Vec<Span>, seed: u64) -> StoreConfig {
-    StoreConfig {
-        memory_bytes: config.memory_limit_bytes,
-        ssd,
-        item_bytes: config.item_size_bytes.clamp(16, u64::from(u32::MAX)) as u32,
-        index_bytes: config.index_memory_bytes,
-        ssd_write_limit: config.ssd_write_limit,
-        evict: config.evictions,
-        memory_file: None,
-        seed,
-    }
-}
-
-fn too_small(error: &OpenError) -> String {
-    format!("{error} (-m, --ssd, --item-size, --index-memory)")
-}
-
-/// Opens the file that the memory is to live in, for this process alone.
-fn open_memory_file(path: &Path) -> Result<File, String> {
-    let shown = path.display();
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
-    let file = file.map_err(|error| {
-        format!("--memory-file {shown}: {error}; give a path in a directory you can write, best on tmpfs")
-    })?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(format!("--memory-file {shown}: another process uses it; give each its own"))
-        }
-        Err(TryLockError::Error(error)) => Err(format!("--memory-file {shown}: {error}")),
-    }
-}
-
 fn mib(bytes: u64) -> u64 {
     bytes >> 20
 }
 
 /// Says what the daemon holds and a line to try; under memcached's name it is as quiet as memcached.
-fn greet(shared: &Shared, listeners: &[listen::Listener], ssd: &ssd::Ssd) {
+fn greet(shared: &Shared, listeners: &[listen::Listener], ssd: &ssd::Ssd, said: Option<String>) {
     let config = &shared.config;
     for warning in config.warnings.iter().chain(&ssd.warnings) {
         eprintln!("larder: {warning}");
     }
-    if let Some(path) = &config.memory_file {
-        eprintln!(
-            "larder: {} holds the memory; what was in it is not taken over yet: starting cold",
-            path.display()
-        );
+    if let Some(said) = said {
+        eprintln!("larder: {said}");
     }
     if shared.logs(1) && !config.ignored.is_empty() {
         eprintln!("larder: accepted without effect: {}", config.ignored.join(" "));

@@ -19,8 +19,9 @@ pub fn cpu_time() -> (Duration, Duration) {
     (time(usage.ru_utime), time(usage.ru_stime))
 }
 
-/// Makes the allocator take every buffer of 128 KiB or more from the kernel and give it straight back. Left to
-/// itself it keeps what was freed once for the next time, and a few large values would stay in memory for good.
+/// Makes the allocator take every buffer of 128 KiB or more from the kernel and give it straight back. Left
+/// to itself it keeps what was freed once for the next time, and a few large values would stay in memory for
+/// good.
 pub fn give_back_large_buffers() {
     // SAFETY: sets two numbers of the allocator, before any thread but this one runs.
     unsafe {

@@ -81,6 +81,8 @@ pub(crate) struct PendingGet {
     pub fetch: Fetch,
     pub unless_cas: Option<u64>,
     pub value: bool,
+    /// It is the request's only key, so the request's end belongs to its answer.
+    pub ends: bool,
     pub reply: OwnedReply,
 }
 
@@ -167,6 +169,11 @@ impl Session {
     /// What it waits for.
     pub fn wait(&self) -> Wait {
         self.wait
+    }
+
+    /// Gets whose reads are not done.
+    pub fn gets_pending(&self) -> usize {
+        self.pending.len()
     }
 
     /// Whether bytes from the peer are wanted now.
@@ -291,6 +298,9 @@ impl Session {
                     other => break Some(other),
                 }
             };
+            if batch.len() > 1 {
+                batch.iter().for_each(|(_, hash, _)| ctx.shared.store.prefetch_item(*hash));
+            }
             for (request, hash, len) in &batch {
                 if self.wait != Wait::None || self.closing || self.out.bytes() > OUTPUT_BYTES_MAX {
                     break;

@@ -46,10 +46,10 @@ pub struct Shared {
 
 impl Shared {
     /// Everything at its beginning.
-    pub fn new(store: Store, config: Config, io: &'static str) -> Self {
+    pub fn new(store: Store, clock: Clock, config: Config, io: &'static str) -> Self {
         Shared {
             store,
-            clock: Clock::new(),
+            clock,
             counters: (0..config.threads).map(|_| Counters::default()).collect(),
             started: Instant::now(),
             verbosity: AtomicU8::new(config.verbosity),

@@ -11,7 +11,7 @@ use crate::config::{Config, Personality, SsdPath, SsdShare};
 /// The SSD tier, opened and locked for this process.
 pub struct Ssd {
     /// The devices, numbered as in `spans`.
-    pub devices: Vec<Arc<dyn Device>>,
+    pub files: Vec<FileDevice>,
     /// What of them the store may use.
     pub spans: Vec<Span>,
     /// A line about each, for the operator.
@@ -25,7 +25,7 @@ pub struct Ssd {
 /// # Errors
 /// A text for the operator that says what to do.
 pub fn open(config: &Config) -> Result<Ssd, String> {
-    let mut ssd = Ssd { devices: vec![], spans: vec![], described: vec![], warnings: vec![] };
+    let mut ssd = Ssd { files: vec![], spans: vec![], described: vec![], warnings: vec![] };
     for (number, path) in config.ssd.iter().enumerate() {
         let options = FileOptions {
             size_bytes: path.size_bytes,
@@ -36,10 +36,7 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
             segment_bytes: SEGMENT_BYTES,
             path: path.path.clone(),
         };
-        let mut device = FileDevice::open(&options).map_err(|error| format!("--ssd: {error}"))?;
-        // The index lives in memory, so whatever an earlier process wrote here is forgotten, and must never
-        // be taken for ours.
-        device.renew().map_err(|error| format!("--ssd {}: {error}", path.path.display()))?;
+        let device = FileDevice::open(&options).map_err(|error| format!("--ssd: {error}"))?;
         let shown = path.path.display();
         if !device.is_direct() {
             ssd.warnings.push(format!(
@@ -50,13 +47,38 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
         let length = device.len();
         ssd.described.push(format!("{shown} ({} MiB)", length >> 20));
         ssd.spans.push(Span { device: number, offset: 0, bytes: length });
-        ssd.devices.push(Arc::new(device));
+        ssd.files.push(device);
     }
     Ok(ssd)
 }
 
-/// What of the paths the store will be able to use, as far as the configuration alone tells: `None` when a size is not
-/// given.
+impl Ssd {
+    /// Names what the devices hold now, all of them and in this order.
+    pub fn identity(&self) -> Vec<u8> {
+        self.files.iter().flat_map(|file| file.superblock().encode()).collect()
+    }
+
+    /// Makes all that the devices hold unreadable. The index lives in memory, so when that is lost, whatever
+    /// an earlier process wrote is forgotten, and must never be taken for ours.
+    ///
+    /// # Errors
+    /// A text for the operator.
+    pub fn renew(&mut self) -> Result<(), String> {
+        for file in &mut self.files {
+            let renewed = file.renew().map(drop);
+            renewed.map_err(|error| format!("--ssd {}: {error}", file.path().display()))?;
+        }
+        Ok(())
+    }
+
+    /// The devices, for who reads and writes them.
+    pub fn devices(self) -> Vec<Arc<dyn Device>> {
+        self.files.into_iter().map(|file| Arc::new(file) as Arc<dyn Device>).collect()
+    }
+}
+
+/// What of the paths the store will be able to use, as far as the configuration alone tells: `None` when a
+/// size is not given.
 pub fn foreseen(config: &Config) -> Option<Vec<Span>> {
     let span = |(device, path): (usize, &SsdPath)| {
         let (_, bytes) = config.ssd_share.slice(path.size_bytes?, SHARE_UNIT_BYTES);

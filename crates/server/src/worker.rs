@@ -64,14 +64,33 @@ impl Inbox {
 
 const WAKE: u64 = u64::MAX;
 const IO: u64 = u64::MAX - 1;
-/// Tokens from here up to `IO` are listeners; below are connections.
+const TIMER: u64 = u64::MAX - 2;
+/// Tokens from here up to `TIMER` are listeners; below are connections.
 const LISTENERS: u64 = u64::MAX - 1024;
 
-/// How long the loop sleeps with nothing to do, and with somebody waiting for room.
+/// How often the loop turns with nothing to do. A timer of its own does it: a limit to each sleep would have
+/// the kernel set and clear one every time, which under a hypervisor costs as much as a small request.
 const TICK: Duration = Duration::from_millis(100);
+/// How long the loop sleeps with somebody waiting for room.
 const ROOM_TICK: Duration = Duration::from_millis(1);
 /// How long a stopping worker waits for its connections to finish.
 const DRAIN: Duration = Duration::from_secs(3);
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) }
+}
+
+/// A descriptor that becomes readable every [`TICK`].
+fn ticking() -> io::Result<OwnedFd> {
+    use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
+    let timer = rustix::time::timerfd_create(
+        TimerfdClockId::Monotonic,
+        TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+    )?;
+    let every = Itimerspec { it_interval: timespec(TICK), it_value: timespec(TICK) };
+    rustix::time::timerfd_settime(&timer, TimerfdTimerFlags::empty(), &every)?;
+    Ok(timer)
+}
 
 /// One worker.
 pub struct Worker {
@@ -80,13 +99,18 @@ pub struct Worker {
     inboxes: Arc<Vec<Inbox>>,
     listeners: Arc<Vec<Listener>>,
     epoll: OwnedFd,
+    /// Wakes the loop every [`TICK`].
+    timer: OwnedFd,
     connections: Connections,
     flights: Flights,
+    /// Connections with an answer from the SSD to send, while completions are taken.
+    answered: Vec<u64>,
     accepting: bool,
     next_inbox: usize,
     now: Seconds,
     instant: Instant,
-    last_upkeep: Instant,
+    /// The timer has ticked since the last upkeep.
+    upkeep_is_due: bool,
 }
 
 impl Worker {
@@ -104,21 +128,25 @@ impl Worker {
         if let Some(queue) = &queue {
             add(queue.wake_fd(), IO, EventFlags::IN | EventFlags::ET)?;
         }
+        let timer = ticking()?;
+        add(timer.as_fd(), TIMER, EventFlags::IN)?;
         let instant = Instant::now();
         let now = shared.clock.now();
         let mut worker = Worker {
             number,
             flights: Flights::new(queue, &shared.config),
+            answered: Vec::new(),
             connections: Connections::new(),
             shared,
             inboxes,
             listeners,
             epoll,
+            timer,
             accepting: false,
             next_inbox: number,
             now,
             instant,
-            last_upkeep: instant,
+            upkeep_is_due: false,
         };
         worker.accept_on(number == 0)?;
         Ok(worker)
@@ -155,7 +183,7 @@ impl Worker {
         loop {
             let timeout = self.timeout();
             events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -179,15 +207,17 @@ impl Worker {
         }
     }
 
-    fn timeout(&self) -> Timespec {
-        let sleep = if self.connections.has_turns() || self.flights.has_deferred() {
+    /// How long the loop may sleep; none is until something happens.
+    fn timeout(&mut self) -> Option<Timespec> {
+        let has_work = self.connections.has_turns() || self.flights.has_deferred() || self.flights.is_ready();
+        let sleep = if has_work {
             Duration::ZERO
         } else if self.connections.waits_for_room() {
             ROOM_TICK
         } else {
-            TICK
+            return None;
         };
-        Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) }
+        Some(timespec(sleep))
     }
 
     fn handle(&mut self, event: &Event) {
@@ -200,6 +230,11 @@ impl Worker {
             }
             // Completions are taken in every turn of the loop.
             IO => {}
+            TIMER => {
+                // Reading it is what sets it again.
+                let _ = rustix::io::read(&self.timer, &mut [0; 8]);
+                self.upkeep_is_due = true;
+            }
             token @ LISTENERS.. => self.accept((token - LISTENERS) as usize),
             token => {
                 self.connections.note_event(token, flags);
@@ -291,10 +326,9 @@ impl Worker {
 
     /// The upkeep of the store, idle connections, accepting again.
     fn keep_up(&mut self) {
-        if self.instant.duration_since(self.last_upkeep) < TICK {
+        if !std::mem::take(&mut self.upkeep_is_due) {
             return;
         }
-        self.last_upkeep = self.instant;
         if self.number == 0 {
             self.shared.store.upkeep(self.now);
             if !self.accepting && self.shared.connections.load(Relaxed) < self.shared.config.conn_limit {

@@ -83,8 +83,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// What cannot be compared byte by byte, made the same: cas uniques, times, sizes, slab classes, the version;
-/// whether an item was fetched, which `me` may tell as of before the gets that wait with it; and which items a
-/// cachedump lists, since it lists those in RAM.
+/// whether an item was fetched, which `me` may tell as of before the gets that wait with it; and which items
+/// a cachedump lists, since it lists those in RAM.
 fn normalised(answer: &[u8]) -> String {
     text(answer)
         .split_inclusive("\r\n")

@@ -58,7 +58,6 @@ impl Budget {
 /// What is known of an item that leaves RAM.
 pub(crate) struct Candidate {
     pub from: RamQueue,
-    pub hot: u8,
     pub seconds_left: Option<u32>,
 }
 
@@ -71,7 +70,7 @@ pub(crate) fn is_worth_a_write(candidate: &Candidate, rationed: bool) -> bool {
     if candidate.seconds_left.is_some_and(|left| left < SECONDS_LEFT_MIN) {
         return false;
     }
-    !rationed || candidate.from == RamQueue::Main || candidate.hot > 0
+    !rationed || candidate.from == RamQueue::Main
 }
 
 #[cfg(test)]
@@ -95,11 +94,10 @@ mod tests {
 
     #[test]
     fn rationed_writes_go_to_what_was_read_or_came_back() {
-        let candidate = |from, hot, seconds_left| Candidate { from, hot, seconds_left };
-        assert!(is_worth_a_write(&candidate(RamQueue::Small, 0, None), false));
-        assert!(!is_worth_a_write(&candidate(RamQueue::Small, 0, None), true));
-        assert!(is_worth_a_write(&candidate(RamQueue::Small, 1, None), true));
-        assert!(is_worth_a_write(&candidate(RamQueue::Main, 0, None), true));
-        assert!(!is_worth_a_write(&candidate(RamQueue::Main, 3, Some(1)), false));
+        let candidate = |from, seconds_left| Candidate { from, seconds_left };
+        assert!(is_worth_a_write(&candidate(RamQueue::Small, None), false));
+        assert!(!is_worth_a_write(&candidate(RamQueue::Small, None), true));
+        assert!(is_worth_a_write(&candidate(RamQueue::Main, None), true));
+        assert!(!is_worth_a_write(&candidate(RamQueue::Main, Some(1)), false));
     }
 }

@@ -1,9 +1,9 @@
 //! The one mapped block of memory that holds a store's RAM side, carved into regions that never overlap.
 //!
 //! Offsets, never pointers, are kept inside the arena, so the same bytes can be mapped again at another
-//! address by a later process. A [`Region`] is an owned slice of the mapping: whoever holds it has it alone.
-//! Memory that changes owners while the store runs (RAM segments) is handed out as a [`SharedRegion`], whose
-//! users prove their claim.
+//! address by a later process (`header` says what it finds). A [`Region`] is an owned slice of the mapping:
+//! whoever holds it has it alone. Memory that changes owners while the store runs (RAM segments) is handed
+//! out as a [`SharedRegion`], whose users prove their claim.
 
 use std::fs::File;
 use std::io;
@@ -32,13 +32,16 @@ unsafe impl Plain for AtomicU32 {}
 unsafe impl Plain for AtomicU64 {}
 // SAFETY: an array of eight u64, aligned to its own size: no padding.
 unsafe impl Plain for crate::index::Bucket {}
-// SAFETY: only u64 fields (asserted beside its definition): no padding.
+// SAFETY: only u64 fields, atomic or not, and queues of four u32 (no padding: asserted beside its
+// definition).
 unsafe impl Plain for crate::shard::ShardHead {}
 // SAFETY: only AtomicU32 fields and arrays of AtomicU64 at an aligned offset (asserted beside its
 // definition).
 unsafe impl Plain for crate::ssd::table::SegmentMeta {}
 // SAFETY: only AtomicU32 fields.
 unsafe impl Plain for crate::ram::pool::SegmentMeta {}
+// SAFETY: an AtomicU64 and four AtomicU32 (no padding: asserted beside its definition).
+unsafe impl Plain for crate::ssd::piece::PieceLine {}
 
 struct Mapping {
     start: NonNull<u8>,
@@ -176,6 +179,11 @@ unsafe impl Sync for SharedRegion {}
 impl SharedRegion {
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Where it begins, for those who do not look.
+    pub(crate) fn address(&self) -> usize {
+        self.start.addr().get()
     }
 
     /// # Safety

@@ -30,6 +30,8 @@ pub enum OpenError {
         /// The most that works, in bytes.
         max: u64,
     },
+    /// The memory file holds something that no store has made.
+    NotMemory,
     /// The memory could not be had from the system.
     Map {
         /// How much, in bytes.
@@ -61,6 +63,10 @@ impl fmt::Display for OpenError {
             OpenError::TooLarge { what, bytes, max } => {
                 write!(f, "{what} of {} is more than the {} that can be addressed", mib(*bytes), mib(*max))
             }
+            OpenError::NotMemory => f.write_str(
+                "the memory file holds something that is not a store's memory, and is left as it is: \
+                 remove it, or name another",
+            ),
             OpenError::Map { bytes, source } => write!(f, "cannot get {} of memory: {source}", mib(*bytes)),
         }
     }

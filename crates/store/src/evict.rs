@@ -37,8 +37,9 @@ pub(crate) enum Evicted {
 
 /// The small queue's share of the RAM tier, one in this many segments.
 const SMALL_SHARE: u32 = 10;
-/// Hotness at which an item on probation has proved itself.
-const PROVEN: u8 = 2;
+
+/// An item of at most one in this many parts of the mean size goes on to the main queue unread.
+const SLIGHT_PARTS: u64 = 2;
 
 /// The hotness of an item that moves to the SSD, where it is all that can say that somebody has read the
 /// item: none if nobody has, some if anybody has.
@@ -71,19 +72,19 @@ impl Shard {
             return Some((queue, cursor.id));
         }
         // What nobody can see any more goes before anything that somebody may want.
-        let spent = self.queues[1].front().is_some_and(|id| self.looks_spent(tiers, now, id));
-        let small_due = !spent && self.queues[0].segments + 1 > self.segments() / SMALL_SHARE;
+        let spent = self.queue(RamQueue::Main).front().is_some_and(|id| self.looks_spent(tiers, now, id));
+        let small_due = !spent && self.queue(RamQueue::Small).segments + 1 > self.segments() / SMALL_SHARE;
         let order = match small_due {
             true => [RamQueue::Small, RamQueue::Main],
             false => [RamQueue::Main, RamQueue::Small],
         };
-        if let Some(found) = order.iter().find_map(|&q| self.queues[q as usize].front().map(|id| (q, id))) {
+        if let Some(found) = order.iter().find_map(|&q| self.queue(q).front().map(|id| (q, id))) {
             return Some(found);
         }
         for queue in order {
             self.seal_open(tiers, queue);
         }
-        order.iter().find_map(|&q| self.queues[q as usize].front().map(|id| (q, id)))
+        order.iter().find_map(|&q| self.queue(q).front().map(|id| (q, id)))
     }
 
     /// Empties the segment that is next in line.
@@ -114,6 +115,12 @@ impl Shard {
         Evicted::Segment
     }
 
+    /// Whether a record is so much smaller than the others that keeping it longer costs next to nothing.
+    fn is_slight(&self, header: &Header) -> bool {
+        let mean_bytes = self.head().ram_bytes / self.head().ram_items.max(1);
+        header.bytes() as u64 * SLIGHT_PARTS <= mean_bytes
+    }
+
     fn fate(&self, tiers: &Tiers, now: Seconds, queue: RamQueue, entry: Entry, header: &Header) -> Fate {
         let expiry = Expiry::from_raw(header.expires);
         if expiry.has_passed(now) || header.epoch < tiers.epoch() {
@@ -121,7 +128,7 @@ impl Shard {
         }
         let hot = entry.hot();
         match queue {
-            RamQueue::Small if hot >= PROVEN => return Fate::Keep(0),
+            RamQueue::Small if hot > 0 || self.is_slight(header) => return Fate::Keep(0),
             RamQueue::Main if hot > 0 => return Fate::Keep(hot - 1),
             _ => {}
         }
@@ -138,7 +145,7 @@ impl Shard {
         if ram_only {
             return kept_or(Fate::Drop);
         }
-        let candidate = Candidate { from: queue, hot, seconds_left: expiry.seconds_left(now) };
+        let candidate = Candidate { from: queue, seconds_left: expiry.seconds_left(now) };
         let rationed = tiers.log.budget.is_limited() || tiers.log.is_full();
         if is_worth_a_write(&candidate, rationed && tiers.evict) && tiers.log.budget.allows(now) {
             Fate::Demote

@@ -52,9 +52,10 @@ impl KeyHash {
         self.0 as u16
     }
 
-    /// 32 bits that are independent enough of the bucket to recognise the key in a ghost table.
+    /// A byte, never 0, that is independent of the bucket: it recognises the key in a ghost table, and takes
+    /// one in 255 others for it.
     #[inline]
-    pub(crate) fn fingerprint(self) -> u32 {
-        ((self.0 ^ (self.0 >> 29)) as u32) | 1
+    pub(crate) fn fingerprint(self) -> u8 {
+        (self.0 as u8).max(1)
     }
 }

@@ -49,6 +49,21 @@ pub(crate) struct Index {
     buckets: Region<Bucket>,
 }
 
+fn other(count: u32, bucket: u32, tag: u16) -> u32 {
+    let count = u64::from(count);
+    let spread = (u64::from(tag) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    let sum = (spread * count) >> 32;
+    let other = sum + count - u64::from(bucket);
+    (if other >= count { other - count } else { other }) as u32
+}
+
+/// The two buckets of a key in an index of `count`.
+#[inline]
+pub(crate) fn buckets_of(hash: KeyHash, count: u32) -> [u32; 2] {
+    let first = hash.bucket(count);
+    [first, other(count, first, hash.tag())]
+}
+
 impl Index {
     pub(crate) fn new(buckets: Region<Bucket>) -> Self {
         assert!(!buckets.is_empty() && u32::try_from(buckets.len()).is_ok());
@@ -71,11 +86,7 @@ impl Index {
     /// The other bucket of an entry with `tag` in `bucket`. Its own inverse.
     #[inline]
     fn other(&self, bucket: u32, tag: u16) -> u32 {
-        let count = u64::from(self.count());
-        let spread = (u64::from(tag) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let sum = (spread * count) >> 32;
-        let other = sum + count - u64::from(bucket);
-        (if other >= count { other - count } else { other }) as u32
+        other(self.count(), bucket, tag)
     }
 
     pub(crate) fn at(&self, slot: Slot) -> Entry {
@@ -84,6 +95,7 @@ impl Index {
 
     #[inline]
     pub(crate) fn set(&mut self, slot: Slot, entry: Entry) {
+        crate::crash::step();
         self.buckets[slot.bucket as usize].0[usize::from(slot.slot)] = entry;
     }
 
@@ -107,8 +119,7 @@ impl Index {
 
     /// Makes sure that an insert of the key would cost no live entry; false when it must.
     pub(crate) fn make_slot(&mut self, hash: KeyHash, judge: &impl Judge) -> bool {
-        let first = hash.bucket(self.count());
-        let both = [first, self.other(first, hash.tag())];
+        let both = buckets_of(hash, self.count());
         let free = |entry: &Entry| entry.state() == State::Empty || !judge.is_live(*entry);
         both.iter().any(|&bucket| self.buckets[bucket as usize].0.iter().any(free))
             || self.displace(both).is_some()
@@ -117,8 +128,7 @@ impl Index {
     /// Adds an entry for a key that [`find`](Self::find) does not find.
     pub(crate) fn insert(&mut self, hash: KeyHash, entry: Entry, judge: &impl Judge) -> Inserted {
         debug_assert!(self.find(hash).is_none() && entry.tag() == hash.tag());
-        let first = hash.bucket(self.count());
-        let both = [first, self.other(first, hash.tag())];
+        let both = buckets_of(hash, self.count());
         for bucket in both {
             if let Some(slot) = self.empty_slot(bucket) {
                 self.set(slot, entry);
@@ -139,7 +149,7 @@ impl Index {
             self.set(slot, entry);
             return Inserted::Fresh;
         }
-        let mut victim = (Slot { bucket: first, slot: 0 }, 0);
+        let mut victim = (Slot { bucket: both[0], slot: 0 }, 0);
         for bucket in both {
             for slot in 0..BUCKET_ENTRIES as u8 {
                 let slot = Slot { bucket, slot };
@@ -208,11 +218,36 @@ impl Index {
         self.buckets.iter().flat_map(|bucket| bucket.0).filter(|entry| entry.state() != State::Empty)
     }
 
+    /// Empties every entry that `keep` does not want; answers how many stay.
+    pub(crate) fn keep(&mut self, mut keep: impl FnMut(Entry) -> bool) -> u64 {
+        let mut kept = 0;
+        for entry in self.buckets.iter_mut().flat_map(|bucket| &mut bucket.0) {
+            if entry.state() == State::Empty {
+                continue;
+            }
+            if keep(*entry) {
+                kept += 1;
+            } else {
+                *entry = Entry::EMPTY;
+            }
+        }
+        kept
+    }
+
+    /// Empties every entry.
+    pub(crate) fn clear(&mut self) {
+        for bucket in self.buckets.iter_mut() {
+            crate::crash::step();
+            bucket.0 = [Entry::EMPTY; BUCKET_ENTRIES];
+        }
+    }
+
     /// Empties every entry of one bucket that `dead` says is dead; answers how many.
     pub(crate) fn sweep(&mut self, bucket: u32, mut dead: impl FnMut(Entry) -> bool) -> u32 {
         let mut swept = 0;
         for entry in &mut self.buckets[bucket as usize].0 {
             if entry.state() != State::Empty && dead(*entry) {
+                crate::crash::step();
                 *entry = Entry::EMPTY;
                 swept += 1;
             }

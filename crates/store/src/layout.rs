@@ -2,6 +2,7 @@
 
 use crate::entry::{RAM_BYTES_MAX, SSD_SEGMENTS_MAX};
 use crate::error::OpenError;
+use crate::header::HEADER_PAGE_BYTES;
 use crate::ssd::SEGMENT_BYTES;
 
 /// What a store is to be made of.
@@ -37,8 +38,10 @@ pub(crate) struct Layout {
 const MIB: u64 = 1 << 20;
 /// A RAM tier below this holds too few segments to be a cache.
 const RAM_BYTES_MIN: u64 = MIB;
-/// RAM a shard should have at least.
+/// RAM a shard should have at least, in bytes and in items of the expected size: its segments are a 64th of
+/// it, and what items leave free at a segment's end is lost.
 const SHARD_RAM_BYTES: u64 = 4 * MIB;
+const SHARD_ITEMS: u64 = 1024;
 const SHARDS_MAX: u64 = 256;
 /// The fill that the index is sized for, in percent; it reaches more before anything gives way.
 const INDEX_FILL_PERCENT: u64 = 94;
@@ -46,6 +49,8 @@ const BUCKET_BYTES: u64 = 64;
 const BUCKET_ENTRIES: u64 = 8;
 /// Without an SSD the index is made for items of this size, as small as memcached's smallest common ones.
 const RAM_ITEM_BYTES: u64 = 96;
+/// Keys that left and are remembered, a byte each, for every item that RAM would hold.
+const GHOSTS_PER_RAM_ITEM_MAX: u64 = 4;
 /// What each carved region may lose to alignment.
 const ALIGN_SLACK: u64 = 64;
 
@@ -75,19 +80,26 @@ impl Layout {
         // More than any memory is refused below; the sums before that must not overflow.
         let wanted = wanted.min(1 << 60);
         let ram_estimate = memory.saturating_sub(wanted + buffer_bytes);
-        let shards = (ram_estimate / SHARD_RAM_BYTES).clamp(1, SHARDS_MAX);
+        let shards = (ram_estimate / SHARD_RAM_BYTES.max(SHARD_ITEMS * item)).clamp(1, SHARDS_MAX);
         let shards = 1_u64 << shards.ilog2();
         let buckets_per_shard = (wanted / BUCKET_BYTES / shards).max(1);
         let index_bytes = buckets_per_shard * shards * BUCKET_BYTES;
         let segment_bytes = (ram_estimate / shards / 64).clamp(16 << 10, 256 << 10);
         let segment_bytes = 1_u64 << segment_bytes.ilog2();
-        let ghosts_per_shard = (ram_estimate / item / shards).max(16);
+        // What left is remembered for as long as others stay: without an SSD, as many as RAM holds, and no
+        // more, since what comes back later than that is not wanted soon either. With one, as many as
+        // both tiers hold, within a part of RAM that does not show.
+        let ram_items = ram_estimate / item;
+        let ghosts = (ram_items + ssd_bytes / item).min(ram_items * GHOSTS_PER_RAM_ITEM_MAX);
+        let ghosts_per_shard = (ghosts / shards).max(16);
         let ssd_table = u64::from(sizes.ssd_segments) * size_of::<crate::ssd::table::SegmentMeta>() as u64;
         let fixed = index_bytes
             + buffer_bytes
             + ssd_table
-            + shards * (ghosts_per_shard * 4 + size_of::<crate::shard::ShardHead>() as u64)
-            + ALIGN_SLACK * (shards * 3 + pieces + 4)
+            + shards * (ghosts_per_shard + size_of::<crate::shard::ShardHead>() as u64)
+            + pieces * size_of::<crate::ssd::piece::PieceLine>() as u64
+            + ALIGN_SLACK * (shards * 3 + pieces + 8)
+            + HEADER_PAGE_BYTES as u64
             + 4096;
         let per_segment = segment_bytes + size_of::<crate::ram::pool::SegmentMeta>() as u64;
         let segments = memory.saturating_sub(fixed) / per_segment;
@@ -116,6 +128,26 @@ impl Layout {
             table_bytes,
             buffer_bytes,
         })
+    }
+
+    /// All of it, to compare with another.
+    pub(crate) fn words(&self) -> [u64; 12] {
+        let Layout { shards, buckets_per_shard, ghosts_per_shard, segment_bytes, segments, .. } = *self;
+        let Layout { piece_bytes, pieces, ssd_segments, arena_bytes, index_bytes, .. } = *self;
+        [
+            shards.into(),
+            buckets_per_shard.into(),
+            ghosts_per_shard.into(),
+            segment_bytes as u64,
+            segments.into(),
+            piece_bytes as u64,
+            pieces.into(),
+            ssd_segments.into(),
+            arena_bytes,
+            index_bytes,
+            self.table_bytes,
+            self.buffer_bytes,
+        ]
     }
 
     /// Records above this many bytes get RAM segments of their own.

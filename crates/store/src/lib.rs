@@ -13,17 +13,20 @@
 //! ```
 //! In reading order: [`clock`], `entry` and `index` (what an item costs), `record`, `ram::pool` (who owns
 //! memory), `ssd` (pages, segments, streams), `shard` (the invariants), `evict` and `admit` (who leaves and
-//! where to), `ops` (what commands mean), [`store`].
+//! where to), `ops` (what commands mean), [`store`], `header` and the `attach` modules (what a later process
+//! goes on with).
 
 pub mod device;
 
 mod admit;
 mod arena;
 pub mod clock;
+pub mod crash;
 mod entry;
 mod error;
 mod evict;
 mod hash;
+mod header;
 mod index;
 mod layout;
 mod ops;
@@ -41,9 +44,10 @@ pub use clock::{Expiry, Seconds};
 pub use error::OpenError;
 pub use evict::Patience;
 pub use hash::KeyHash;
+pub use header::Cold;
 pub use ops::*;
 pub use read::{Loaded, ReadPlan};
 pub use ssd::write::{SharedWrite, WriteJob};
 pub use ssd::{PAGE_BYTES, SEGMENT_BYTES, SSD_VALUE_BYTES_MAX};
-pub use store::{Config, Span, Stats, Step, Store};
+pub use store::{Config, MemoryFile, Span, Start, Stats, Step, Store};
 pub use value::{LargeValue, Value};

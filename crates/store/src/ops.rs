@@ -72,13 +72,7 @@ impl Store {
         let own = self.shard_of(call.hash);
         let mut reservation = None;
         for _ in 0..ATTEMPTS_MAX {
-            let ended = {
-                let mut shard = self.lock(own);
-                shard.head_mut().generation += 1;
-                let ended = attempt(&mut shard, &mut reservation);
-                shard.head_mut().generation += 1;
-                ended
-            };
+            let ended = attempt(&mut self.change(own), &mut reservation);
             let made = match ended {
                 Attempt::Done(result) => return Step::Done(result),
                 Attempt::Read(plan) => return Step::Read(plan),

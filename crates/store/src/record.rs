@@ -75,6 +75,14 @@ impl Header {
         })
     }
 
+    /// Marks the record whose header begins `bytes` as read at second `now`, in place. The header is valid
+    /// between any two of the bytes written.
+    #[inline]
+    pub(crate) fn mark_read(bytes: &mut [u8], now: u32) {
+        bytes[20..24].copy_from_slice(&now.to_le_bytes());
+        bytes[29] |= FETCHED;
+    }
+
     /// Header, key and value, in bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {

@@ -5,8 +5,13 @@
 //! shard, every change of an entry keeps the SSD table's and the shard's counts true. Which item lives where,
 //! and what a command means, is decided in `evict` and `ops`.
 
+pub(crate) mod attach;
+
+use std::sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
+
 use crate::arena::Region;
 use crate::clock::Seconds;
+use crate::crash;
 use crate::entry::{Entry, SsdPlace, State};
 use crate::hash::KeyHash;
 use crate::index::{Index, Inserted, Judge, Slot};
@@ -17,9 +22,8 @@ use crate::tiers::Tiers;
 /// The part of a shard that lives in the arena beside its index.
 #[repr(C)]
 pub(crate) struct ShardHead {
-    /// Odd while a change is under way: whoever finds it odd without holding the lock's owner alive resets
-    /// the shard.
-    pub generation: u64,
+    /// Odd while a change is under way: who finds it odd in what a process left behind resets the shard.
+    generation: AtomicU64,
     /// The last cas unique given out.
     pub cas: u64,
     /// Items in RAM, large ones included.
@@ -42,9 +46,13 @@ pub(crate) struct ShardHead {
     pub reclaimed: u64,
     /// Of these, how many had expired unread.
     pub expired_unread: u64,
+    /// The queues of full segments, by [`RamQueue`].
+    pub queues: [Queue; 2],
+    /// The segments being filled, likewise: number + 1 above, bytes used below; 0 for none.
+    open: [u64; 2],
 }
 
-const _: () = assert!(size_of::<ShardHead>() == 12 * 8, "no padding");
+const _: () = assert!(size_of::<ShardHead>() == 12 * 8 + 2 * size_of::<Queue>() + 2 * 8, "no padding");
 
 /// Which RAM queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,9 +81,7 @@ pub(crate) struct Shard {
     pub index: Index,
     pub owner: Owner,
     pub head: Region<ShardHead>,
-    pub ghost: Region<u32>,
-    pub queues: [Queue; 2],
-    pub open: [Option<Open>; 2],
+    pub ghost: Region<u8>,
     pub cursor: Option<Cursor>,
     /// Log segments, and what the records that the index points at take of them.
     log_segments: u64,
@@ -130,22 +136,57 @@ impl Shard {
         index: Index,
         owner: Owner,
         head: Region<ShardHead>,
-        ghost: Region<u32>,
+        ghost: Region<u8>,
         segment_bytes: usize,
     ) -> Shard {
-        let queues = [Queue::new(1), Queue::new(2)];
-        Shard {
-            index,
-            owner,
-            head,
-            ghost,
-            queues,
-            open: [None; 2],
-            cursor: None,
-            log_segments: 0,
-            log_bytes: 0,
-            segment_bytes,
-        }
+        Shard { index, owner, head, ghost, cursor: None, log_segments: 0, log_bytes: 0, segment_bytes }
+    }
+
+    /// Begins a change of what the arena holds; answers whether an earlier one did not come to its end.
+    #[inline]
+    pub(crate) fn begin_change(&mut self) -> bool {
+        let generation = &self.head[0].generation;
+        let before = generation.load(Relaxed);
+        generation.store(before | 1, Relaxed);
+        // One thread's stores reach memory in the order they are made in, or look so to whoever comes after
+        // the process: only the compiler must not move any past these words.
+        compiler_fence(SeqCst);
+        crash::step();
+        before & 1 == 1
+    }
+
+    /// Ends a change.
+    #[inline]
+    pub(crate) fn end_change(&mut self) {
+        crash::step();
+        compiler_fence(SeqCst);
+        let generation = &self.head[0].generation;
+        generation.store((generation.load(Relaxed) | 1).wrapping_add(1), Relaxed);
+        crash::step();
+    }
+
+    /// An empty queue's place in the arena, for both queues.
+    pub(crate) fn begin_queues(&mut self) {
+        self.head_mut().queues = [Queue::new(1), Queue::new(2)];
+        self.head_mut().open = [0; 2];
+    }
+
+    #[inline]
+    pub(crate) fn queue(&self, queue: RamQueue) -> &Queue {
+        &self.head().queues[queue as usize]
+    }
+
+    /// The segment of a queue that is being filled.
+    #[inline]
+    pub(crate) fn open(&self, queue: RamQueue) -> Option<Open> {
+        let word = self.head().open[queue as usize];
+        let id = ((word >> 32) as u32).checked_sub(1)?;
+        Some(Open { id: SegmentId(id), used: word as u32 as usize })
+    }
+
+    pub(crate) fn set_open(&mut self, queue: RamQueue, open: Option<Open>) {
+        let word = open.map_or(0, |open| u64::from(open.id.0 + 1) << 32 | open.used as u64);
+        self.head_mut().open[queue as usize] = word;
     }
 
     pub(crate) fn head(&self) -> &ShardHead {
@@ -153,6 +194,7 @@ impl Shard {
     }
 
     pub(crate) fn head_mut(&mut self) -> &mut ShardHead {
+        crash::step();
         &mut self.head[0]
     }
 
@@ -262,13 +304,13 @@ impl Shard {
     /// Takes a segment out of whichever queue it is in.
     pub(crate) fn unqueue(&mut self, tiers: &Tiers, id: SegmentId) {
         let name = tiers.pool.queue_of(id);
-        if let Some(queue) = self.queues.get_mut((name as usize).wrapping_sub(1)) {
+        if let Some(queue) = self.head[0].queues.get_mut((name as usize).wrapping_sub(1)) {
             tiers.pool.unqueue(&mut self.owner, queue, id);
         }
     }
 
     pub(crate) fn enqueue(&mut self, tiers: &Tiers, queue: RamQueue, id: SegmentId) {
-        tiers.pool.push_back(&mut self.owner, &mut self.queues[queue as usize], id);
+        tiers.pool.push_back(&mut self.owner, &mut self.head[0].queues[queue as usize], id);
     }
 
     /// Room for `bytes` in the queue's open segment, opening another when it is full; `None` when the pool is
@@ -276,7 +318,7 @@ impl Shard {
     pub(crate) fn room(&mut self, tiers: &Tiers, queue: RamQueue, bytes: usize) -> Option<Open> {
         let segment_bytes = tiers.pool.segment_bytes();
         debug_assert!(bytes <= segment_bytes);
-        if let Some(open) = self.open[queue as usize]
+        if let Some(open) = self.open(queue)
             && open.used + bytes <= segment_bytes
         {
             return Some(open);
@@ -285,13 +327,14 @@ impl Shard {
         self.log_segments += 1;
         self.seal_open(tiers, queue);
         let open = Open { id, used: 0 };
-        self.open[queue as usize] = Some(open);
+        self.set_open(queue, Some(open));
         Some(open)
     }
 
     /// Moves the open segment to the back of its queue, where eviction finds it.
     pub(crate) fn seal_open(&mut self, tiers: &Tiers, queue: RamQueue) {
-        if let Some(full) = self.open[queue as usize].take() {
+        if let Some(full) = self.open(queue) {
+            self.set_open(queue, None);
             tiers.pool.set_used(&mut self.owner, full.id, full.used);
             self.enqueue(tiers, queue, full.id);
         }
@@ -311,8 +354,8 @@ impl Shard {
     }
 
     fn advance(&mut self, queue: RamQueue, bytes: usize) {
-        if let Some(open) = &mut self.open[queue as usize] {
-            open.used += bytes;
+        if let Some(open) = self.open(queue) {
+            self.set_open(queue, Some(Open { used: open.used + bytes, ..open }));
         }
     }
 
@@ -395,6 +438,7 @@ impl Shard {
         let before = header.bytes();
         change(&mut header);
         debug_assert_eq!(before, header.bytes());
+        crash::step();
         bytes.copy_from_slice(&header.encode());
         true
     }
@@ -412,12 +456,13 @@ impl Shard {
         let (id, at) = tiers.pool.locate(entry.ram_offset());
         let end = at + record_bytes;
         let home = &mut tiers.pool.bytes_mut(&mut self.owner, id)[end..end + HOME_BYTES];
+        crash::step();
         home.copy_from_slice(&SsdPlace::NOWHERE.to_bits().to_le_bytes());
     }
 
     /// Bytes left in a queue's open segment.
     pub(crate) fn room_left(&self, queue: RamQueue) -> usize {
-        self.open[queue as usize].map_or(0, |open| self.segment_bytes - open.used)
+        self.open(queue).map_or(0, |open| self.segment_bytes - open.used)
     }
 
     /// Makes a large record that has arrived the shard's own; answers its place in the tier.
@@ -477,9 +522,9 @@ impl Shard {
                 }
             }
         }
-        let queued = self.queues.iter().flat_map(|queue| tiers.pool.queued(queue));
+        let queued = self.head().queues.iter().flat_map(|queue| tiers.pool.queued(queue));
         let queued: u32 = queued.map(|id| tiers.pool.chain_len(id)).sum();
-        let open = self.open.iter().flatten().count() as u32;
+        let open = self.open_segments();
         let (held, _) = tiers.pool.recount(&self.owner);
         if held != queued + open + landing {
             return Err(format!("holds {held} segments; {queued} queued, {open} open, {landing} landing"));
@@ -500,14 +545,20 @@ impl Shard {
 
     /// RAM segments in use.
     pub(crate) fn segments(&self) -> u32 {
-        let open = self.open.iter().flatten().count() as u32;
-        self.queues[0].segments + self.queues[1].segments + open
+        let [small, main] = &self.head().queues;
+        small.segments + main.segments + self.open_segments()
+    }
+
+    fn open_segments(&self) -> u32 {
+        self.head().open.iter().filter(|open| **open != 0).count() as u32
     }
 }
 
 /// Lays a record out, its end padded with zeros.
 fn write_record(to: &mut [u8], header: &Header, key: &[u8], value: &[&[u8]], home: Option<SsdPlace>) {
+    crash::step();
     to[..HEADER_BYTES].copy_from_slice(&header.encode());
+    crash::step();
     let mut at = HEADER_BYTES;
     let home = home.map(|home| home.to_bits().to_le_bytes());
     for part in std::iter::once(key).chain(value.iter().copied()).chain(home.as_ref().map(|home| &home[..])) {

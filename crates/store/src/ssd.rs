@@ -3,6 +3,7 @@
 
 pub(crate) mod log;
 pub(crate) mod page;
+pub(crate) mod piece;
 pub(crate) mod stream;
 pub(crate) mod table;
 pub(crate) mod write;

@@ -1,30 +1,29 @@
 //! The store: shards behind locks over the two tiers, and the work that is nobody's request: making room,
 //! writes, upkeep.
 
-use std::fs::File;
-use std::sync::atomic::{AtomicU32, Ordering::*};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod change;
+mod open;
 
-use crate::admit::Budget;
-use crate::arena::Arena;
+use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, State};
-use crate::error::OpenError;
 use crate::evict::{Evicted, Patience};
-use crate::hash::{Hasher, KeyHash};
-use crate::index::Index;
-use crate::layout::{Layout, Sizes};
-use crate::ram::pool::Pool;
+use crate::hash::KeyHash;
+use crate::index::{Bucket, buckets_of};
+use crate::layout::Layout;
+use crate::prefetch::prefetch;
 use crate::read::{Loaded, ReadPlan};
 use crate::record::{FETCHED, Header};
 use crate::shard::{RamQueue, Shard};
-use crate::ssd::SEGMENT_BYTES;
-use crate::ssd::log::{Access, Home, Log, Rules};
+use crate::ssd::log::Access;
 use crate::ssd::page;
 use crate::ssd::stream::Stream;
-use crate::ssd::table::Table;
 use crate::ssd::write::WriteJob;
 use crate::tiers::Tiers;
+
+pub use open::{MemoryFile, Start};
 
 /// A stretch of a device that the SSD tier may use.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +32,7 @@ pub struct Span {
     pub device: usize,
     /// Where the stretch begins, in bytes; a multiple of 4096.
     pub offset: u64,
-    /// Its length in bytes; only whole segments of [`SEGMENT_BYTES`] are used.
+    /// Its length in bytes; only whole segments of [`crate::SEGMENT_BYTES`] are used.
     pub bytes: u64,
 }
 
@@ -52,10 +51,10 @@ pub struct Config {
     pub ssd_write_limit: Option<u64>,
     /// Whether items may be evicted; without, a store that finds no room answers [`Step::NoMemory`].
     pub evict: bool,
-    /// Where the memory lives, if not in the process's own: a file, best in a file system in memory. It is
-    /// emptied and given the length it needs.
-    pub memory_file: Option<Arc<File>>,
-    /// Random: seeds the hash and tells this store's pages from any other's.
+    /// Where the memory lives, if not in the process's own.
+    pub memory_file: Option<MemoryFile>,
+    /// Random: seeds the hash and tells this store's pages from any other's. One that goes on with a memory
+    /// file goes on with the seed that is there.
     pub seed: u64,
 }
 
@@ -90,8 +89,8 @@ pub struct Store {
     layout: Layout,
     /// Each shard's index, by address and buckets.
     indexes: Vec<(usize, u32)>,
-    /// When the pending flush is due; `u32::MAX` for none.
-    flush_at: AtomicU32,
+    seed: u64,
+    start: Start,
     next_victim: AtomicU32,
     swept: Mutex<Sweep>,
     last_upkeep: AtomicU32,
@@ -108,82 +107,33 @@ struct Sweep {
 }
 
 impl Store {
-    /// Whether a store of these sizes could be opened; takes nothing.
-    pub fn check_sizes(config: &Config) -> Result<(), OpenError> {
-        Layout::new(&sizes_of(config, stripe(&config.ssd).len())).map(drop)
-    }
-
-    /// Opens an empty store.
-    pub fn open(config: &Config) -> Result<Store, OpenError> {
-        let homes = stripe(&config.ssd);
-        let layout = Layout::new(&sizes_of(config, homes.len()))?;
-        let map = |source| OpenError::Map { bytes: layout.arena_bytes, source };
-        if let Some(file) = &config.memory_file {
-            // Emptied first: what an earlier process left must not be taken for zeros.
-            file.set_len(0).and_then(|()| file.set_len(layout.arena_bytes)).map_err(map)?;
-        }
-        let mut arena =
-            Arena::new(layout.arena_bytes as usize, config.memory_file.as_deref()).map_err(map)?;
-        let segments = layout.segments as usize;
-        let memory = arena.carve_shared(segments * layout.segment_bytes);
-        // Write buffers go to the device as they are; behind the segments, whole pages too, they cost no
-        // gaps.
-        let pieces = (0..layout.pieces).map(|_| arena.carve_pages(layout.piece_bytes)).collect();
-        let pool = Pool::new(memory, arena.carve(segments), layout.segment_bytes);
-        let table = Table::new(arena.carve(homes.len()));
-        let mut indexes = Vec::new();
-        // Not from 1: a client may hold a cas unique of an earlier process, or use a small number for "never".
-        let first_cas = 1 << 20 | config.seed >> 34;
-        let shards = (0..layout.shards)
-            .map(|_| {
-                let index = Index::new(arena.carve(layout.buckets_per_shard as usize));
-                indexes.push(index.span());
-                let ghost = arena.carve(layout.ghosts_per_shard as usize);
-                let mut shard =
-                    Shard::new(index, pool.new_owner(), arena.carve(1), ghost, layout.segment_bytes);
-                shard.head_mut().cas = first_cas;
-                Mutex::new(shard)
-            })
-            .collect();
-        let rules = Rules {
-            store: config.seed,
-            piece_bytes: layout.piece_bytes,
-            landing_bytes_max: segments * layout.segment_bytes / 4,
-            reuses: config.evict,
-            budget: Budget::new(config.ssd_write_limit),
-        };
-        let tiers = Tiers {
-            log: Log::new(table, homes, pieces, rules),
-            hasher: Hasher::new(config.seed),
-            epoch: AtomicU32::new(1),
-            evict: config.evict,
-            spare_segments: (layout.segments / 64).clamp(2, 16),
-            large_bytes: layout.large_bytes(),
-            pool,
-        };
-        Ok(Store {
-            tiers,
-            shards,
-            layout,
-            indexes,
-            flush_at: AtomicU32::new(u32::MAX),
-            next_victim: AtomicU32::new(0),
-            swept: Mutex::new(Sweep::default()),
-            last_upkeep: AtomicU32::new(0),
-        })
-    }
-
     /// Hashes a key once for all that follows.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         self.tiers.hasher.hash(key)
     }
 
-    /// Begins to fetch the key's index bucket into the processor's cache, so that a batch's misses overlap.
+    /// Begins to fetch the key's index buckets into the processor's cache, so that a batch's misses overlap.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
         let (start, buckets) = self.indexes[self.shard_of(hash) as usize];
-        crate::prefetch::prefetch(start + hash.bucket(buckets) as usize * 64);
+        for bucket in buckets_of(hash, buckets) {
+            prefetch(start + bucket as usize * size_of::<Bucket>());
+        }
+    }
+
+    /// Begins to fetch the key's item itself, if it is in RAM. Worth its while once the buckets have had the
+    /// time to come, for all of a batch before the first is served. Does nothing while another
+    /// thread has the shard.
+    #[inline]
+    pub fn prefetch_item(&self, hash: KeyHash) {
+        let Ok(shard) = self.shards[self.shard_of(hash) as usize].try_lock() else { return };
+        if let Some((_, entry)) = shard.index.find(hash).filter(|(_, entry)| entry.state() == State::Ram) {
+            let start = self.tiers.pool.address() + entry.ram_offset() as usize;
+            for line in 0..PREFETCHED_LINES {
+                prefetch(start + line * CACHE_LINE_BYTES);
+            }
+        }
     }
 
     /// Values whose record exceeds this many bytes should arrive through [`Store::reserve`].
@@ -209,21 +159,15 @@ impl Store {
     pub fn flush(&self, at: Option<Seconds>, now: Seconds) {
         self.tick(now);
         match at.filter(|at| *at > now) {
-            Some(at) => self.flush_at.store(at.0, Relaxed),
-            None => {
-                self.flush_at.store(u32::MAX, Relaxed);
-                self.tiers.epoch.fetch_add(1, Relaxed);
-            }
+            Some(at) => self.tiers.header.flush_later(at.0),
+            None => self.tiers.header.flush_now(),
         }
     }
 
     /// Carries out a flush that has come due.
     #[inline]
     pub(crate) fn tick(&self, now: Seconds) {
-        let due = self.flush_at.load(Relaxed);
-        if due <= now.0 && self.flush_at.compare_exchange(due, u32::MAX, Relaxed, Relaxed).is_ok() {
-            self.tiers.epoch.fetch_add(1, Relaxed);
-        }
+        self.tiers.header.tick(now.0);
     }
 
     /// Evicts until `wanted` segments are free beyond the spare ones; `Err` says why not.
@@ -240,10 +184,10 @@ impl Store {
         let (mut blocked, mut idle) = (0, 0);
         let mut futile = if self.tiers.evict { u32::MAX } else { 8 + wanted };
         while self.tiers.pool.free_count() < target {
-            let mut victim = self.lock(own);
+            let mut victim = self.change(own);
             if victim.segments() < fair || blocked + idle > 0 {
                 drop(victim);
-                victim = self.lock(self.next_victim.fetch_add(1, Relaxed) % shards);
+                victim = self.change(self.next_victim.fetch_add(1, Relaxed) % shards);
                 if victim.segments() < fair / 2 && idle < shards {
                     idle += 1;
                     continue;
@@ -269,7 +213,7 @@ impl Store {
         Ok(())
     }
 
-    /// The next write to perform, if one may start now: with `reads_wait` only one is under way at a time, so
+    /// The next write to perform, if one may start now: with `reads_wait` at most 256 KiB are under way, so
     /// that reads keep their pace.
     pub fn next_write(&self, reads_wait: bool) -> Option<WriteJob> {
         self.tiers.log.next_write(reads_wait)
@@ -283,7 +227,7 @@ impl Store {
     /// Takes a performed write back; drop what [`WriteJob::share`] gave first.
     pub fn complete_write(&self, job: WriteJob, ok: bool, now: Seconds) {
         if let Some(landing) = self.tiers.log.complete_write(job, ok) {
-            self.lock(self.shard_of(landing.hash)).land(&self.tiers, now, &landing);
+            self.change(self.shard_of(landing.hash)).land(&self.tiers, now, &landing);
         }
     }
 
@@ -322,11 +266,11 @@ impl Store {
     /// Writes the hot records of a page that was read back into a new segment.
     pub fn readmit(&self, loaded: Loaded<'_>, now: Seconds) {
         let place = loaded.plan.entry.ssd_place();
-        let records = loaded.bytes.and_then(|bytes| page::verify(loaded.plan.read.id, bytes));
-        let Some(records) = records else { return self.tiers.log.rescued(place) };
-        for record in records.clone() {
+        let page = loaded.bytes.and_then(|bytes| page::verify(loaded.plan.read.id, bytes));
+        let Some(page) = page else { return self.tiers.log.rescued(place) };
+        for record in page.records() {
             let hash = self.hash(record.key);
-            let mut shard = self.lock(self.shard_of(hash));
+            let mut shard = self.change(self.shard_of(hash));
             let Some((slot, present)) = shard.index.find(hash) else {
                 continue;
             };
@@ -339,7 +283,7 @@ impl Store {
             }
             // Of several versions in the page, and of rivals for the entry, only the one that the entry means
             // may move.
-            let meant = shard.find_among(&self.tiers, records.clone(), hash, record.key);
+            let meant = shard.find_among(&self.tiers, &page, hash, record.key);
             if meant.is_none_or(|meant| !std::ptr::eq(meant.key, record.key)) {
                 continue;
             }
@@ -348,7 +292,8 @@ impl Store {
             if header.epoch < self.tiers.epoch() || Expiry::from_raw(header.expires).has_passed(now) {
                 continue;
             }
-            if let Ok(new) = self.tiers.log.append(Stream::Readmitted, &header, record.key, record.value) {
+            let Some(value) = page.value_of(&record) else { continue };
+            if let Ok(new) = self.tiers.log.append(Stream::Readmitted, &header, record.key, &value) {
                 let entry = Entry::ssd(hash.tag(), present.hot() - 1, new);
                 shard.place(&self.tiers, now, hash, Some((slot, present)), entry);
             }
@@ -380,7 +325,7 @@ impl Store {
         sweep.debt += u64::from(openings.wrapping_sub(sweep.openings)) * buckets.div_ceil(segments * 4);
         sweep.openings = openings;
         while sweep.debt > 0 {
-            let mut shard = self.lock(sweep.shard);
+            let mut shard = self.change(sweep.shard);
             let end = (sweep.bucket + SWEEP_BUCKETS).min(self.layout.buckets_per_shard);
             let mut swept = 0;
             for bucket in sweep.bucket..end {
@@ -399,6 +344,13 @@ impl Store {
         }
     }
 
+    fn shards_reset(&self) -> u64 {
+        match self.start {
+            Start::Warm { shards_reset, .. } => shards_reset,
+            Start::Cold(_) => 0,
+        }
+    }
+
     /// What the store knows of itself.
     pub fn stats(&self) -> Stats {
         let log = &self.tiers.log;
@@ -413,6 +365,7 @@ impl Store {
             table_bytes: self.layout.table_bytes,
             buffer_bytes: self.layout.buffer_bytes,
             shards: u64::from(self.layout.shards),
+            shards_reset: self.shards_reset(),
             ssd_items: log.table.items(),
             ssd_segments: u64::from(log.segments()),
             ssd_segments_used: u64::from(log.segments_used()),
@@ -468,7 +421,7 @@ impl Store {
     pub fn evict_all(&self, now: Seconds) -> bool {
         for shard in 0..self.layout.shards {
             for _ in 0..8 * self.layout.segments {
-                match self.lock(shard).evict_segment(&self.tiers, now, Patience::Wait) {
+                match self.change(shard).evict_segment(&self.tiers, now, Patience::Wait) {
                     Evicted::Segment => {}
                     Evicted::Blocked => return false,
                     Evicted::Nothing => break,
@@ -514,27 +467,12 @@ impl Store {
 pub(crate) const VALUE_BYTES_MAX: u64 = 1 << 30;
 /// Reads of a readmission under way at once.
 const RESCUE_READS_MAX: u32 = 4;
+const CACHE_LINE_BYTES: usize = 64;
+/// Of an item that is fetched ahead: header, key and a short value. The processor sees a longer one coming by
+/// itself.
+const PREFETCHED_LINES: usize = 3;
 /// Buckets swept under one hold of a shard's lock.
 const SWEEP_BUCKETS: u32 = 256;
-
-fn sizes_of(config: &Config, ssd_segments: usize) -> Sizes {
-    Sizes {
-        memory_bytes: config.memory_bytes,
-        ssd_segments: ssd_segments as u32,
-        item_bytes: config.item_bytes,
-        index_bytes: config.index_bytes,
-    }
-}
-
-/// Lays the SSD segments over the spans, taking turns.
-fn stripe(spans: &[Span]) -> Vec<Home> {
-    let counts: Vec<u64> = spans.iter().map(|span| span.bytes / SEGMENT_BYTES).collect();
-    let rows = counts.iter().copied().max().unwrap_or(0);
-    let home = |row, (span, &count): (&Span, &u64)| {
-        (row < count).then(|| Home { device: span.device as u32, offset: span.offset + row * SEGMENT_BYTES })
-    };
-    (0..rows).flat_map(|row| spans.iter().zip(&counts).filter_map(move |place| home(row, place))).collect()
-}
 
 /// The store's own figures; those of requests are the server's. Bytes are bytes, the rest are counts.
 #[derive(Clone, Debug, Default)]

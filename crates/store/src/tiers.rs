@@ -1,11 +1,11 @@
 //! What all shards share: the RAM pool, the SSD log, the hash, the flush epoch.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::*};
 
 use crate::clock::Seconds;
 use crate::entry::Entry;
 use crate::hash::Hasher;
+use crate::header::Header;
 use crate::ram::pool::Pool;
 use crate::ssd::log::Log;
 
@@ -13,8 +13,8 @@ pub(crate) struct Tiers {
     pub pool: Arc<Pool>,
     pub log: Log,
     pub hasher: Hasher,
-    /// Flushes so far: a record written in an earlier epoch is gone.
-    pub epoch: AtomicU32,
+    /// The words that belong to no shard: flushes.
+    pub header: Header,
     /// Whether what does not fit may be dropped; without it, what does not fit is refused.
     pub evict: bool,
     /// Free segments to keep at hand, so that an eviction has somewhere to copy survivors to.
@@ -24,8 +24,10 @@ pub(crate) struct Tiers {
 }
 
 impl Tiers {
+    /// Flushes so far: a record written in an earlier epoch is gone.
+    #[inline]
     pub(crate) fn epoch(&self) -> u32 {
-        self.epoch.load(Relaxed)
+        self.header.epoch()
     }
 
     /// Whether an Ssd entry can still lead to an item, as far as RAM knows.

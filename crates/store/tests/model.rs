@@ -8,7 +8,7 @@
 #[path = "model/harness.rs"]
 mod harness;
 
-use harness::{Options, run};
+use harness::{Options, Seen, run};
 
 /// Seeds that once failed, with what they showed.
 const KEPT_SEEDS: &[(u64, &str)] = &[
@@ -55,4 +55,31 @@ fn kept_seeds_stay_right() {
         println!("{seed}: {showed}");
         run(&Options { seed, operations: 400_000, ..Options::small() });
     }
+}
+
+#[test]
+fn a_process_that_ends_anywhere_leaves_nothing_wrong_behind() {
+    let seed = seed_from_environment();
+    println!("LARDER_MODEL_SEED={seed}");
+    // The long form does so many times as much.
+    let times =
+        std::env::var("LARDER_MODEL_CRASH_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let base = Options { keys: 10_000, memory_bytes: 12 << 20, ssd_segments: 8, ..Options::small() };
+    let base = Options { operations: 60_000 * times, crash_one_in: 1_000, large_one_in: 8, ..base };
+    let options = [
+        Options { seed, operations: 200_000 * times, large_one_in: 4, ..base.clone() },
+        Options { seed: seed ^ 1, keys: 30_000, ..base.clone() },
+        Options { seed: seed ^ 2, keys: 30_000, ssd_segments: 0, ..base.clone() },
+        Options { seed: seed ^ 3, keys: 3_000, evict: false, ..base },
+    ];
+    let seen: Vec<_> = options.iter().map(run).collect();
+    for seen in &seen {
+        println!("{seen:?}");
+    }
+    let total = |of: fn(&Seen) -> u64| seen.iter().map(of).sum::<u64>();
+    let (crashes, reset) = (total(|seen| seen.crashes), total(|seen| seen.shards_reset));
+    assert!(crashes > 200 * times && reset * 10 > crashes && reset < crashes, "{seen:?}");
+    assert!(total(|seen| seen.kept) > 5 * crashes && total(|seen| seen.done_unsaid) > 0, "{seen:?}");
+    // A model that never meets the SSD proves nothing about it.
+    assert!(seen[0].ssd_hits > 100 && seen[0].writes > 300 && seen[0].mutations_on_ssd > 50, "{seen:?}");
 }

@@ -396,7 +396,7 @@ fn threads_over_both_tiers_never_read_what_was_replaced_and_lose_no_count() {
     let device = Arc::new(MemoryDevice::new(128 * SEGMENT_BYTES));
     let plan = Plan { keys: 3_000, operations: 150_000, seconds: 4, large_len: 30_000 };
     let stats = hammer(&store, 4, &plan, true, || Box::new(Inline(device.clone())));
-    assert!(stats.ssd_items > 500 && stats.evictions == 0 && stats.ssd_admissions_dropped == 0, "{stats:?}");
+    assert!(stats.ssd_items > 200 && stats.evictions == 0 && stats.ssd_admissions_dropped == 0, "{stats:?}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub enum Id {
     MaxItemSize,
     DisableEvictions,
     MemoryFile,
+    StateFile,
     LockMemory,
     DisableCas,
     EnableShutdown,

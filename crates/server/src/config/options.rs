@@ -114,7 +114,11 @@ pub const OPTIONS: &[Opt] = {
     opt(Id::DisableEvictions, Some('M'), "disable-evictions", Flag, NO, Memory,
         "answer a set with an error when memory is full, instead of evicting"),
     opt(Id::MemoryFile, Some('e'), "memory-file", Text("FILE"), unset("/dev/shm/larder.memory"), Memory,
-        "keep the store's RAM in this file (tmpfs or persistent memory), so that a restart finds it again"),
+        "keep the store's RAM in this file, on tmpfs: a daemon started with the same options after this one \
+         was stopped, upgraded or killed goes on with all items, in RAM and on the SSD"),
+    opt(Id::StateFile, None, "state-file", Text("FILE"), unset("/var/lib/larder/state"), Memory,
+        "save the store's RAM to this file when the daemon is told to stop, and begin with it the next \
+         time, even after the machine was started anew; not with --memory-file"),
     opt(Id::LockMemory, Some('k'), "lock-memory", Flag, NO, Memory,
         "lock all memory, so that it is never swapped out"),
     opt(Id::DisableCas, Some('C'), "disable-cas", Flag, NO, Memory,

@@ -76,6 +76,11 @@ pub(super) fn resolve(
     if values.number::<u32>(Id::UdpPort)? != 0 {
         warnings.push("UDP is not served; -U has no effect".to_string());
     }
+    if values.path(Id::MemoryFile).is_some() && values.path(Id::StateFile).is_some() {
+        let message = "--memory-file and --state-file exclude each other: the first keeps what the second \
+                       saves, until the machine is started anew";
+        return Err(ConfigError::Impossible(message.to_string()));
+    }
     let threads = values.number(Id::Threads)?;
     if threads > 64 {
         warnings
@@ -106,6 +111,7 @@ pub(super) fn resolve(
         item_size_max_bytes,
         evictions: !values.flag(Id::DisableEvictions),
         memory_file: values.path(Id::MemoryFile),
+        state_file: values.path(Id::StateFile),
         lock_memory: values.flag(Id::LockMemory),
         ssd: values.ssd()?,
         ssd_share: values.optional(Id::SsdShare, ssd_share)?.unwrap_or(SsdShare::WHOLE),

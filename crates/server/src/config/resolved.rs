@@ -104,6 +104,9 @@ pub struct Config {
     pub evictions: bool,
     /// The file that holds the store's RAM, if it is to outlive the process.
     pub memory_file: Option<PathBuf>,
+    /// The file to which it is saved at a stop, if it is to outlive the machine's next start. Never beside
+    /// `memory_file`.
+    pub state_file: Option<PathBuf>,
     /// Whether to lock all memory.
     pub lock_memory: bool,
 

@@ -89,11 +89,7 @@ fn fetch_of(ctx: &Ctx<'_>, get: &Get<'_>, key: &Key<'_>) -> Fetch {
 impl Session {
     pub(super) fn get(&mut self, ctx: &mut Ctx<'_>, get: &Get<'_>, hash: KeyHash) -> Served {
         if let Some(key) = get.keys.single() {
-            let served = self.get_one(ctx, get, key, hash);
-            if served == Served::Done {
-                get.reply.end(self.out.tail());
-            }
-            return served;
+            return self.get_one(ctx, get, key, hash, true);
         }
         let mut keys = get.keys.clone().skip(self.progress);
         let mut group = arrayvec::ArrayVec::<(Key<'_>, KeyHash), GROUP>::new();
@@ -106,12 +102,13 @@ impl Session {
             if group.is_empty() {
                 break;
             }
+            group.iter().for_each(|(_, hash)| ctx.shared.store.prefetch_item(*hash));
             for (key, hash) in group.drain(..) {
                 if self.is_full() {
                     self.wait = Wait::Drain;
                     return Served::Waits;
                 }
-                if self.get_one(ctx, get, &key, hash) == Served::Waits {
+                if self.get_one(ctx, get, &key, hash, false) == Served::Waits {
                     return Served::Waits;
                 }
                 self.progress += 1;
@@ -121,7 +118,15 @@ impl Session {
         Served::Done
     }
 
-    fn get_one(&mut self, ctx: &mut Ctx<'_>, get: &Get<'_>, key: &Key<'_>, hash: KeyHash) -> Served {
+    /// Answers one key, or keeps a place for the answer; `ends` when it is the request's only one.
+    fn get_one(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        get: &Get<'_>,
+        key: &Key<'_>,
+        hash: KeyHash,
+        ends: bool,
+    ) -> Served {
         let fetch = fetch_of(ctx, get, key);
         let with_value = wants_value(get);
         let loaded = self.loaded.take();
@@ -147,6 +152,9 @@ impl Session {
         match step {
             Step::Done(tier) => {
                 count_get(ctx.counters, tier, get.touch.is_some(), fetch.may_win);
+                if ends {
+                    get.reply.end(self.out.tail());
+                }
                 Served::Done
             }
             Step::Read(plan) => {
@@ -170,6 +178,7 @@ impl Session {
                     fetch,
                     unless_cas: get.unless_cas,
                     value: with_value,
+                    ends,
                     reply: get.reply.to_owned_reply(),
                 });
                 ctx.reads.push((crate::session::Ticket::Get(ticket), plan));
@@ -178,6 +187,9 @@ impl Session {
             Step::Busy => self.wait_for_room(ctx),
             Step::NoMemory => {
                 get.reply.outcome(self.out.tail(), key.bytes(), Outcome::OutOfMemory, &ItemInfo::default());
+                if ends {
+                    get.reply.end(self.out.tail());
+                }
                 Served::Done
             }
         }
@@ -196,12 +208,15 @@ impl Session {
             loaded: Some(loaded),
             patience: Patience::Drop,
         };
-        let mut out = Output::default();
+        // Most often nothing else is to be said, and the answer needs no buffer of its own.
+        let is_alone = self.out.take_only_waiting(ticket);
+        let mut own = Output::default();
+        let out = if is_alone { &mut self.out } else { &mut own };
         let step = ctx.shared.store.fetch(&call, &pending.fetch, |found| {
             match found {
                 Some(found) => {
                     let with_value = pending.value && pending.unless_cas != Some(found.cas);
-                    answer_hit(ctx, &mut out, &reply, &pending.key, found, with_value);
+                    answer_hit(ctx, out, &reply, &pending.key, found, with_value);
                 }
                 None => reply.miss(out.tail(), &pending.key),
             }
@@ -215,8 +230,13 @@ impl Session {
                 None
             }
         };
+        if pending.ends {
+            reply.end(out.tail());
+        }
         count_get(ctx.counters, tier, false, pending.fetch.may_win);
-        self.out.resolve(ticket, out);
+        if !is_alone {
+            self.out.resolve(ticket, own);
+        }
     }
 
     pub(super) fn touch(&mut self, ctx: &mut Ctx<'_>, touch: &Touch<'_>, hash: KeyHash) -> Served {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use larder_protocol::{ItemInfo, Outcome, Reply, VERSION, cachedump_line, text};
-use larder_store::Expiry;
+use larder_store::{Expiry, Start};
 use rustix::process::{Resource, getrlimit};
 
 use crate::process;
@@ -217,6 +217,10 @@ fn general(shared: &Shared) -> Lines {
 fn larder_lines(shared: &Shared) -> Lines {
     let totals = shared.lifetime();
     let store = shared.store.stats();
+    let restart_items = match shared.store.start() {
+        Start::Warm { items, .. } => Some(items),
+        Start::Cold(_) => None,
+    };
     let mut lines: Lines =
         vec![("version".into(), env!("CARGO_PKG_VERSION").to_string()), ("io".into(), shared.io.to_string())];
     let numbers = [
@@ -255,6 +259,8 @@ fn larder_lines(shared: &Shared) -> Lines {
         ("conn_memory_kicks", totals.memory_kicks),
         ("shards", store.shards),
         ("shards_reset", store.shards_reset),
+        ("restart_warm", u64::from(restart_items.is_some())),
+        ("restart_items", restart_items.unwrap_or(0)),
     ];
     lines.extend(numbers.into_iter().map(|(name, value)| (name.into(), value.to_string())));
     lines

@@ -45,13 +45,20 @@ impl Output {
         }
     }
 
-    /// Takes a lent buffer back if everything in it has been sent. Who has nothing to say keeps no buffer.
+    /// Takes a lent buffer back, unless most of it is still to be sent. Who has nothing to say keeps no
+    /// buffer.
     pub fn give_back(&mut self, buffer: &mut Vec<u8>) {
-        if self.tail.is_empty() {
-            let tail = std::mem::take(&mut self.tail);
-            if buffer.capacity() == 0 {
-                *buffer = tail;
-            }
+        let rest = if self.tail.is_empty() {
+            Vec::new()
+        } else if self.tail.len() < self.tail.capacity() / 2 {
+            self.tail.to_vec()
+        } else {
+            return;
+        };
+        let tail = std::mem::replace(&mut self.tail, rest);
+        if buffer.capacity() == 0 {
+            *buffer = tail;
+            buffer.clear();
         }
     }
 
@@ -75,11 +82,31 @@ impl Output {
     fn close_tail(&mut self) {
         if !self.tail.is_empty() {
             let sent = if self.queue.is_empty() { std::mem::take(&mut self.sent) } else { 0 };
-            let mut bytes = std::mem::take(&mut self.tail);
-            bytes.drain(..sent);
+            // A little of a large buffer is copied out of it, so that the queue holds no more than it says.
+            let bytes = if self.tail.len() < self.tail.capacity() / 2 {
+                let bytes = self.tail[sent..].to_vec();
+                self.tail.clear();
+                bytes
+            } else {
+                let mut bytes = std::mem::take(&mut self.tail);
+                bytes.drain(..sent);
+                bytes
+            };
             self.queued_bytes += bytes.len();
             self.queue.push_back(Chunk::Bytes(bytes));
         }
+    }
+
+    /// If this reply's place is all there is, gives the place up and answers true: the reply goes to the
+    /// tail.
+    pub fn take_only_waiting(&mut self, ticket: u64) -> bool {
+        let is_alone = self.tail.is_empty()
+            && self.queue.len() == 1
+            && matches!(self.queue.front(), Some(Chunk::Waiting(waits)) if *waits == ticket);
+        if is_alone {
+            self.queue.clear();
+        }
+        is_alone
     }
 
     /// Puts a reply in the place that was kept for it.

@@ -93,6 +93,21 @@ impl Connections {
         (token_of(token as u32 as usize, connection.generation) == token).then_some(connection)
     }
 
+    /// Whether at most one read of the connection is under way, so that its answer can be sent at once; then
+    /// it is lent the buffer to encode in.
+    pub(super) fn lend_output_for_last(&mut self, token: u64) -> bool {
+        let mut output = std::mem::take(&mut self.output);
+        let is_last = self.session(token).is_none_or(|session| {
+            let is_last = session.gets_pending() <= 1;
+            if is_last {
+                session.out.lend(&mut output);
+            }
+            is_last
+        });
+        self.output = output;
+        is_last
+    }
+
     pub(super) fn session(&mut self, token: u64) -> Option<&mut Session> {
         self.get(token).map(|connection| &mut connection.session)
     }

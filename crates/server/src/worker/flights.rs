@@ -79,6 +79,11 @@ impl Flights {
         !self.deferred.is_empty() && self.queue.as_ref().is_some_and(|queue| queue.in_flight() == 0)
     }
 
+    /// Whether something finished already: asked before sleeping.
+    pub(super) fn is_ready(&mut self) -> bool {
+        self.queue.as_mut().is_some_and(|queue| queue.is_ready())
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.queue.as_ref().is_none_or(|queue| queue.in_flight() == 0)
     }
@@ -178,6 +183,12 @@ impl Worker {
             }
         }
         self.flights.completions = completions;
+        // What these have in common goes out in one piece.
+        let mut answered = std::mem::take(&mut self.answered);
+        for token in answered.drain(..) {
+            self.drive(token);
+        }
+        self.answered = answered;
         self.flights.submit_deferred(&self.shared, self.now);
         Ok(())
     }
@@ -201,8 +212,13 @@ impl Worker {
         };
         match flight {
             Flight::Read { token, ticket, plan } => {
+                let is_last = self.connections.lend_output_for_last(token);
                 self.with_session(token, |session, ctx| session.read_done(ctx, ticket, plan, buffer, bytes));
-                self.drive(token);
+                if is_last {
+                    self.drive(token);
+                } else {
+                    self.answered.push(token);
+                }
             }
             Flight::Rescue(plan) => {
                 let loaded = Loaded { plan: &plan, bytes: bytes.map(|bytes| &buffer[..bytes]) };

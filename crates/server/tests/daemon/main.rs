@@ -1,6 +1,7 @@
 //! The built daemon from outside: start, stop, limits, sockets, many connections, an SSD file.
 
 mod process;
+mod restart;
 
 use std::fs;
 use std::io::{Read, Write};

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::io;
 use std::time::{Duration, Instant};
 
+use larder_server::clock::Clock;
 use larder_server::config::{Config, Protocol};
 use larder_server::session::{Ctx, Session, Ticket, Wait};
 use larder_server::shared::Shared;
@@ -57,7 +58,7 @@ impl Server {
             memory_file: None,
             seed: 7,
         });
-        let shared = Shared::new(store.expect("the sizes fit"), config, "none");
+        let shared = Shared::new(store.expect("the sizes fit"), Clock::new(), config, "none");
         shared.clock.pause();
         let device = (bytes > 0).then(|| MemoryDevice::with_alignment(bytes, 4096));
         Server { shared, device, began: Instant::now(), waited: Cell::default(), reads: Cell::default() }

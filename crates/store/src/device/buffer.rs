@@ -84,7 +84,10 @@ impl fmt::Debug for IoBuf {
     }
 }
 
-/// A fixed number of one-page buffers in one block of memory, which a queue can register with the kernel once
+/// Bytes of a slab's buffer: what nearly every item takes to read, one that lies over a page's end included.
+pub const SLOT_BYTES: usize = 2 * PAGE_BYTES;
+
+/// A fixed number of small buffers in one block of memory, which a queue can register with the kernel once
 /// instead of having it pin each buffer for each read.
 ///
 /// The block lives until the slab and every buffer taken from it are gone.
@@ -105,25 +108,29 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl BufferSlab {
-    /// A slab of `slots` buffers of [`PAGE_BYTES`] each.
+    /// A slab of `slots` buffers of [`SLOT_BYTES`] each.
     ///
     /// # Panics
     /// When `slots` is 0. Out of memory aborts.
     pub fn new(slots: u32) -> Self {
         assert!(slots > 0, "a slab needs a slot");
-        let len = slots as usize * PAGE_BYTES;
+        let len = slots as usize * SLOT_BYTES;
         // The lowest slots are handed out first, so a lightly used slab stays in a few cache sets and pages.
         let free = Mutex::new((0..slots).rev().collect());
         BufferSlab { region: Arc::new(Region { ptr: allocate(len), len, free }) }
     }
 
-    /// A buffer of one page, or `None` when all are out.
-    pub fn take(&self) -> Option<IoBuf> {
+    /// A buffer of `len` bytes, or `None` when all are out.
+    ///
+    /// # Panics
+    /// When `len` is 0, no multiple of [`PAGE_BYTES`], or more than [`SLOT_BYTES`].
+    pub fn take(&self, len: usize) -> Option<IoBuf> {
+        assert!(layout(len).size() <= SLOT_BYTES, "a slot has {SLOT_BYTES} bytes, not {len}");
         let slot = self.region.lock().pop()?;
         // SAFETY: every number on the free list is below the slot count, so the offset stays inside the
         // block.
-        let ptr = unsafe { self.region.ptr.add(slot as usize * PAGE_BYTES) };
-        Some(IoBuf { ptr, len: PAGE_BYTES, home: Home::Slab(Arc::clone(&self.region), slot) })
+        let ptr = unsafe { self.region.ptr.add(slot as usize * SLOT_BYTES) };
+        Some(IoBuf { ptr, len, home: Home::Slab(Arc::clone(&self.region), slot) })
     }
 
     /// A buffer of `len` bytes: a slot if one fits and is free, else from the heap.
@@ -131,7 +138,7 @@ impl BufferSlab {
     /// # Panics
     /// As [`IoBuf::zeroed`].
     pub fn take_or_allocate(&self, len: usize) -> IoBuf {
-        let slot = if len == PAGE_BYTES { self.take() } else { None };
+        let slot = if len <= SLOT_BYTES { self.take(len) } else { None };
         slot.unwrap_or_else(|| IoBuf::zeroed(len))
     }
 
@@ -194,25 +201,25 @@ mod tests {
     #[test]
     fn slots_are_distinct_and_come_back() {
         let slab = BufferSlab::new(3);
-        let mut held: Vec<IoBuf> = (0..3).map(|_| slab.take().expect("a free slot")).collect();
+        let mut held = Vec::from([1, 2, 1].map(|pages| slab.take(pages * PAGE_BYTES).expect("a free slot")));
         for (i, buf) in held.iter_mut().enumerate() {
             buf.fill(i as u8 + 1);
         }
         for (i, buf) in held.iter().enumerate() {
             assert!(buf.iter().all(|&b| b == i as u8 + 1), "slot {i} was shared");
         }
-        assert!(slab.take().is_none());
+        assert!(slab.take(PAGE_BYTES).is_none());
         assert!(!slab.take_or_allocate(PAGE_BYTES).is_from(&slab));
         held.pop();
         assert_eq!(slab.free_slots(), 1);
         assert!(slab.take_or_allocate(PAGE_BYTES).is_from(&slab));
-        assert!(!slab.take_or_allocate(2 * PAGE_BYTES).is_from(&slab));
+        assert!(!slab.take_or_allocate(SLOT_BYTES + PAGE_BYTES).is_from(&slab));
     }
 
     #[test]
     fn a_buffer_outlives_its_slab() {
         let slab = BufferSlab::new(1);
-        let mut buf = slab.take().expect("a free slot");
+        let mut buf = slab.take(PAGE_BYTES).expect("a free slot");
         drop(slab);
         buf.fill(7);
         assert!(buf.iter().all(|&b| b == 7));

@@ -36,7 +36,7 @@ mod wake;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-pub use buffer::{BufferSlab, IoBuf};
+pub use buffer::{BufferSlab, IoBuf, SLOT_BYTES};
 pub use choice::{IoKind, OpenedQueue, UringUnavailable, choose, open_queue, probe_uring};
 pub use error::OpenError;
 pub use fault::FaultDevice;

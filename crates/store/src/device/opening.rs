@@ -25,9 +25,9 @@ const SLICE_BYTES: u64 = 1 << 20;
 /// Opening is tried anew this often when the file is replaced meanwhile.
 const REPLACEMENTS_MAX: u32 = 8;
 
-/// How long to wait for a range in use: a process just killed holds it until the kernel has torn its rings
-/// down.
-const LINGER_STEPS: u32 = 25;
+/// How long to wait for a range in use: a process just killed holds it until what it had under way is over
+/// and the kernel has torn its rings down.
+const LINGER_STEPS: u32 = 150;
 const LINGER_STEP: Duration = Duration::from_millis(20);
 
 /// Byte ranges are locked far beyond any data as well: the last byte guards opening itself.

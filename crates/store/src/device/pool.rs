@@ -95,6 +95,11 @@ impl IoQueue for PoolQueue {
         Ok(())
     }
 
+    /// Never: whatever finishes raises the descriptor.
+    fn is_ready(&mut self) -> bool {
+        false
+    }
+
     fn reap(&mut self, out: &mut Vec<Completion>) {
         // Cleared before the list is looked at, so that what finishes meanwhile raises it anew.
         if self.wake_mode == Wake::Level {

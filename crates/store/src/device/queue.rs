@@ -130,7 +130,8 @@ pub struct Completion {
 /// Asynchronous I/O for one event loop.
 ///
 /// A turn of the loop: `submit` what is wanted, `flush` once, sleep on [`wake_fd`](Self::wake_fd) among the
-/// sockets, `reap`. Short and interrupted transfers are continued inside; completions come in any order.
+/// sockets unless [`is_ready`](Self::is_ready), `reap`. Short and interrupted transfers are continued inside;
+/// completions come in any order.
 ///
 /// Dropping a queue returns once no operation can touch its memory any more. Operations not yet begun may be
 /// dropped undone, and completions not reaped are lost.
@@ -152,7 +153,11 @@ pub trait IoQueue {
     /// Moves finished operations to the end of `out`, without waiting. Continued operations are flushed.
     fn reap(&mut self, out: &mut Vec<Completion>);
 
-    /// Becomes readable when there may be something to reap. See [`Wake`] for how to watch it.
+    /// Whether there is something to reap already, asked after `flush` and before sleeping: the descriptor
+    /// may not tell of what finished before `flush` returned.
+    fn is_ready(&mut self) -> bool;
+
+    /// Becomes readable when something finishes after `flush`. See [`Wake`] for how to watch it.
     fn wake_fd(&self) -> BorrowedFd<'_>;
 
     /// Resets the wake-up descriptor. `reap` does it under [`Wake::Level`]; under [`Wake::Edge`] nobody needs
@@ -165,7 +170,7 @@ pub trait IoQueue {
     /// The most operations in flight at once.
     fn depth(&self) -> usize;
 
-    /// A buffer of `len` bytes for a read: from the queue's slab when it is one page and a slot is free (the
+    /// A buffer of `len` bytes for a read: from the queue's slab when it fits a slot and one is free (the
     /// fast path), else from the heap. Dropping it gives it back.
     ///
     /// # Panics
@@ -185,6 +190,10 @@ pub trait IoQueue {
             self.reap(out);
             if out.len() > before {
                 break;
+            }
+            self.flush()?;
+            if self.is_ready() {
+                continue;
             }
             let timeout = Timespec {
                 tv_sec: i64::from(timeout_ms / 1000),
@@ -217,8 +226,8 @@ pub enum Wake {
 pub struct QueueOptions {
     /// Most operations in flight, 1 to 4096. Default 256.
     pub depth: u32,
-    /// One-page buffers in the slab; 0 means twice the depth, so that a batch can be worked on while the
-    /// next one is read.
+    /// Buffers of [`SLOT_BYTES`](super::SLOT_BYTES) in the slab; 0 means twice the depth, so that a batch
+    /// can be worked on while the next one is read.
     pub slab_slots: u32,
     /// Threads of the pool, where there is one; 0 means one for each operation in flight, at most 16.
     pub threads: u32,

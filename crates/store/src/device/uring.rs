@@ -4,6 +4,8 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::fence;
 
 use io_uring::types::Fixed;
 use io_uring::{IoUring, opcode, squeue};
@@ -15,9 +17,12 @@ use super::{BufferSlab, Completion, Device, IoBuf, IoOp, IoQueue, QueueOptions, 
 /// One io_uring for one event loop.
 ///
 /// It belongs to the thread that made it (the kernel is told so, which saves it locking), hence it is not
-/// `Send`. Where the kernel can do so, completions are delivered when the thread next enters the kernel
-/// instead of by interrupting it: a thread blocked in `epoll_wait` may see one `EINTR` before the descriptor
-/// is readable.
+/// `Send`. Where the kernel can do so (Linux 6.1), completions are delivered when the thread reaps or
+/// flushes, and at no other time; before that it may be interrupted for them, and a thread blocked in
+/// `epoll_wait` may see one `EINTR` before the descriptor is readable.
+///
+/// The descriptor is raised only for what finishes between a `flush` and the next `reap`, when the thread may
+/// sleep: waking a loop that is awake anyway would cost it a turn.
 ///
 /// In-flight operations are bounded by the depth, each with at most one entry in either ring, and both rings
 /// hold at least as many: neither can overflow.
@@ -61,7 +66,7 @@ impl UringQueue {
     pub fn new(devices: &[Arc<dyn Device>], options: QueueOptions) -> io::Result<Self> {
         let options = options.resolved();
         let fds = descriptors(devices)?;
-        let ring = build_ring(options.depth)?;
+        let mut ring = build_ring(options.depth)?;
         let depth = options.depth as usize;
         assert!(ring.params().sq_entries() as usize >= depth && ring.params().cq_entries() as usize >= depth);
         let wake = WakeFd::new()?;
@@ -74,6 +79,9 @@ impl UringQueue {
         // SAFETY: the block stays allocated for as long as `self.slab`, which is dropped after `self.ring`;
         // it is written by the kernel only under read operations, whose buffers `self.slots` owns.
         let slab_registered = unsafe { submitter.register_buffers(&block) }.is_ok();
+        // Saves looking the descriptor up at each call; a kernel before 5.18 cannot.
+        let _ = ring.submitter().register_ring_fd();
+        ring.completion().disable_eventfd();
         Ok(UringQueue {
             ring,
             slots: (0..depth).map(|_| None).collect(),
@@ -181,11 +189,20 @@ impl IoQueue for UringQueue {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.send()
+        self.send()?;
+        self.ring.completion().enable_eventfd();
+        // What finished before the line above is seen by `is_ready`, what finishes after it raises the
+        // descriptor: the kernel, too, publishes first and looks at the switch second.
+        fence(SeqCst);
+        Ok(())
+    }
+
+    fn is_ready(&mut self) -> bool {
+        !self.ready.is_empty() || self.ring.submission().taskrun() || !self.ring.completion().is_empty()
     }
 
     fn reap(&mut self, out: &mut Vec<Completion>) {
-        // Cleared before the ring is looked at, so that what finishes meanwhile raises it anew.
+        self.ring.completion().disable_eventfd();
         if self.wake_mode == Wake::Level {
             self.wake.clear();
         }
@@ -253,15 +270,15 @@ fn descriptors(devices: &[Arc<dyn Device>]) -> io::Result<Vec<RawFd>> {
 
 /// The ring, with what this kernel offers to make completions cheaper.
 fn build_ring(depth: u32) -> io::Result<IoUring> {
-    let modern = IoUring::builder()
-        .setup_submit_all()
-        .setup_coop_taskrun()
-        .setup_taskrun_flag()
-        .setup_single_issuer()
-        .build(depth);
-    match modern {
-        // Before Linux 6.0 one of the flags is unknown.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(depth),
+    let is_unknown = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
+    let mut common = IoUring::builder();
+    common.setup_submit_all().setup_taskrun_flag().setup_single_issuer();
+    match common.clone().setup_defer_taskrun().build(depth) {
+        // Linux before 6.1 knows only the other way, before 6.0 neither.
+        Err(error) if is_unknown(&error) => match common.setup_coop_taskrun().build(depth) {
+            Err(error) if is_unknown(&error) => IoUring::new(depth),
+            result => result,
+        },
         result => result,
     }
 }

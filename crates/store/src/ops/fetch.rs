@@ -1,11 +1,11 @@
 //! Reading an item, and what reading may change: expiry, hotness, who recaches a stale item.
 
-use super::lookup::{Look, Seen};
+use super::lookup::{Look, Seen, is_gone};
 use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, State};
 use crate::evict::Patience;
-use crate::record::{FETCHED, Header, KEY_BINARY, STALE, WIN_SENT};
+use crate::record::{FETCHED, Header, KEY_BINARY, Record, STALE, WIN_SENT};
 use crate::shard::{RamQueue, Shard};
 use crate::store::{Step, Store};
 use crate::tiers::Tiers;
@@ -109,6 +109,15 @@ impl Store {
         fetch: &Fetch,
         reply: impl FnOnce(Option<&Found<'_>>) -> R,
     ) -> Step<R> {
+        let reply = if fetch.is_plain() && call.loaded.is_none() {
+            self.tick(call.now);
+            match self.lock(self.shard_of(call.hash)).glance(&self.tiers, call, fetch, reply) {
+                Ok(answered) => return Step::Done(answered),
+                Err(reply) => reply,
+            }
+        } else {
+            reply
+        };
         let mut reply = Some(reply);
         let mut answer = |found: Option<&Found<'_>>| (reply.take().expect("answered once"))(found);
         let tiers = &self.tiers;
@@ -117,10 +126,9 @@ impl Store {
                 let current = shard.index.find(call.hash).is_some_and(|(_, e)| loaded.plan.is_of(tiers, e));
                 if !current {
                     let record = shard.find_loaded(tiers, loaded, call, loaded.plan.epoch).ok().flatten();
-                    let found = record.map(|record| {
-                        let fetched = record.header.item_flags & FETCHED != 0 || loaded.plan.entry.hot() > 0;
-                        let mut found =
-                            Found::new(&record.header, Value::Slice(record.value), fetched, Tier::Ssd);
+                    let found = record.as_ref().map(|(header, value)| {
+                        let fetched = header.item_flags & FETCHED != 0 || loaded.plan.entry.hot() > 0;
+                        let mut found = Found::new(header, Value::Slice(value), fetched, Tier::Ssd);
                         // Whoever changed the item meanwhile has it in hand.
                         found.win_sent |= found.stale;
                         found
@@ -181,6 +189,46 @@ impl<R> Attempt<R> {
 }
 
 impl Shard {
+    /// Most of what a cache does: a plain read of a small item in RAM, or of a key without an entry. Gives
+    /// the reply back when there is more to it. It changes bytes that are each valid by
+    /// themselves and one word of the index, so a later process finds nothing half done: it is no
+    /// change of the shard.
+    #[inline]
+    fn glance<R, F: FnOnce(Option<&Found<'_>>) -> R>(
+        &mut self,
+        tiers: &Tiers,
+        call: &Call<'_>,
+        fetch: &Fetch,
+        reply: F,
+    ) -> Result<R, F> {
+        let Some((slot, entry)) = self.index.find(call.hash) else {
+            return Ok(reply(None));
+        };
+        if entry.state() != State::Ram {
+            return Err(reply);
+        }
+        let (id, at) = tiers.pool.locate(entry.ram_offset());
+        let record = Record::parse(&tiers.pool.bytes(&self.owner, id)[at..]);
+        let record = record.expect("an entry points at a whole record");
+        let header = record.header;
+        let may_win = fetch.may_win && header.item_flags & STALE != 0;
+        if record.key != call.key || may_win || is_gone(&header, call.now, tiers.epoch()) {
+            return Err(reply);
+        }
+        let fetched = header.item_flags & FETCHED != 0;
+        let answered = reply(Some(&Found::new(&header, Value::Slice(record.value), fetched, Tier::Ram)));
+        if !fetch.no_bump {
+            if !fetched || header.accessed != call.now.0 {
+                Header::mark_read(&mut tiers.pool.bytes_mut(&mut self.owner, id)[at..], call.now.0);
+            }
+            let warmed = entry.warmed();
+            if warmed != entry {
+                self.index.set(slot, warmed);
+            }
+        }
+        Ok(answered)
+    }
+
     fn access<R>(
         &mut self,
         tiers: &Tiers,

@@ -8,10 +8,10 @@ use crate::entry::{Entry, State};
 use crate::hash::KeyHash;
 use crate::index::Slot;
 use crate::read::{Loaded, ReadPlan};
-use crate::record::{FETCHED, Header, Record};
+use crate::record::{FETCHED, Header};
 use crate::shard::{RamRecord, Shard};
 use crate::ssd::log::Access;
-use crate::ssd::page::{self, Records};
+use crate::ssd::page::{self, Page, Placed};
 use crate::tiers::Tiers;
 use crate::value::{LargeValue, Value};
 
@@ -68,7 +68,10 @@ impl Seen<'_> {
     }
 }
 
-fn is_gone(header: &Header, now: Seconds, epoch: u32) -> bool {
+/// Header and value of a record on the SSD.
+type OnSsd<'l> = (Header, Cow<'l, [u8]>);
+
+pub(super) fn is_gone(header: &Header, now: Seconds, epoch: u32) -> bool {
     Expiry::from_raw(header.expires).has_passed(now) || header.epoch < epoch
 }
 
@@ -78,25 +81,28 @@ impl Shard {
     pub(crate) fn find_among<'l>(
         &self,
         tiers: &Tiers,
-        records: Records<'l>,
+        page: &Page<'l>,
         hash: KeyHash,
         key: &[u8],
-    ) -> Option<Record<'l>> {
-        records.find(hash.tag(), key, |key| self.index.are_rivals(hash, tiers.hasher.hash(key)))
+    ) -> Option<Placed<'l>> {
+        page.find(hash.tag(), key, |key| self.index.are_rivals(hash, tiers.hasher.hash(key)))
     }
 
-    /// The key's record in a page that was read, if the page is what the plan meant and the record is neither
-    /// expired nor flushed. `Err` when the page is not what it should be.
+    /// The key's header and value in the pages that were read, if they are what the plan meant and the record
+    /// is neither expired nor flushed. `Err` when a page is not what it should be.
     pub(super) fn find_loaded<'l>(
         &self,
         tiers: &Tiers,
         loaded: &Loaded<'l>,
         call: &Call<'_>,
         epoch: u32,
-    ) -> Result<Option<Record<'l>>, ()> {
-        let records = loaded.bytes.and_then(|bytes| page::verify(loaded.plan.read.id, bytes)).ok_or(())?;
-        let record = self.find_among(tiers, records, call.hash, call.key);
-        Ok(record.filter(|record| !is_gone(&record.header, call.now, epoch)))
+    ) -> Result<Option<OnSsd<'l>>, ()> {
+        let page = loaded.bytes.and_then(|bytes| page::verify(loaded.plan.read.id, bytes)).ok_or(())?;
+        let Some(record) = self.find_among(tiers, &page, call.hash, call.key) else { return Ok(None) };
+        if is_gone(&record.header, call.now, epoch) {
+            return Ok(None);
+        }
+        Ok(Some((record.header, page.value_of(&record).ok_or(())?)))
     }
 
     /// Looks the key up; removes what turns out to be expired, flushed, overwritten on the SSD or unreadable.
@@ -122,9 +128,9 @@ impl Shard {
             return Look::Absent(None);
         }
         let place = entry.ssd_place();
-        let buffered = tiers.log.with_buffered(place, |records| {
-            self.find_among(tiers, records, call.hash, call.key)
-                .map(|record| (record.header, Cow::Owned(record.value.to_vec())))
+        let buffered = tiers.log.with_buffered(place, |page| {
+            let record = self.find_among(tiers, &page, call.hash, call.key)?;
+            Some((record.header, Cow::Owned(page.value_of(&record)?.into_owned())))
         });
         let found = if let Some(found) = buffered {
             found.filter(|(header, _)| !is_gone(header, now, epoch))
@@ -139,7 +145,7 @@ impl Shard {
             match self.find_loaded(tiers, loaded, call, epoch) {
                 Ok(record) => {
                     tiers.log.count_outcome(Access::Read, true);
-                    record.map(|record| (record.header, Cow::Borrowed(record.value)))
+                    record
                 }
                 Err(()) => {
                     // A page that is not what it should be is an error of the device, unless its segment has

@@ -38,7 +38,7 @@ impl Store {
     /// Makes sure that the key has no item, without finding out whether it had one. An innocent key with the
     /// same tag may go too.
     pub fn forget(&self, call: &Call<'_>) {
-        let mut shard = self.lock(self.shard_of(call.hash));
+        let mut shard = self.change(self.shard_of(call.hash));
         if let Some((slot, entry)) = shard.index.find(call.hash) {
             shard.remove(&self.tiers, slot, entry);
         }

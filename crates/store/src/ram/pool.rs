@@ -16,10 +16,13 @@
 //! record, is never written again, and can be pinned. There is no edge from reserved to zombie: nobody can
 //! pin what was never adopted.
 
+pub(crate) mod attach;
+
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::arena::{Region, SharedRegion};
+use crate::crash::step;
 use crate::record::HEADER_BYTES;
 
 /// Number of a segment in the pool.
@@ -94,13 +97,10 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
+    /// A pool of which nobody has anything yet.
     pub(crate) fn new(memory: SharedRegion, meta: Region<SegmentMeta>, segment_bytes: usize) -> Arc<Pool> {
         let count = meta.len();
-        assert_eq!(memory.bytes(), count * segment_bytes);
-        for meta in meta.iter() {
-            meta.owner.store(FREE, Relaxed);
-            meta.pins.store(0, Relaxed);
-        }
+        assert!(segment_bytes.is_power_of_two() && memory.bytes() == count * segment_bytes);
         Arc::new(Pool {
             memory,
             segment_bytes,
@@ -146,20 +146,24 @@ impl Pool {
             id
         };
         let meta = &self.meta[id as usize];
+        step();
         meta.next.store(0, Relaxed);
         meta.prev.store(0, Relaxed);
         meta.queue.store(0, Relaxed);
         meta.landing.store(0, Relaxed);
+        step();
         meta.chain.store(0, Relaxed);
         meta.used.store(0, Relaxed);
         meta.pins.store(0, Relaxed);
         meta.large.store(0, Relaxed);
+        step();
         let before = meta.owner.swap(owner, Relaxed);
         assert_eq!(before, FREE, "segment {id} was on the free list while owned");
         Some(SegmentId(id))
     }
 
     fn push_free(&self, id: SegmentId) {
+        step();
         self.meta(id).owner.store(FREE, Relaxed);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         free.push(id.0);
@@ -192,11 +196,17 @@ impl Pool {
         id.0 as usize * self.segment_bytes
     }
 
+    /// Where the tier begins in memory, to prefetch from it.
+    pub(crate) fn address(&self) -> usize {
+        self.memory.address()
+    }
+
     /// The segment and the place inside it of a byte offset of the tier.
     #[inline]
     pub(crate) fn locate(&self, offset: u64) -> (SegmentId, usize) {
-        let bytes = self.segment_bytes as u64;
-        (SegmentId((offset / bytes) as u32), (offset % bytes) as usize)
+        debug_assert!(self.segment_bytes.is_power_of_two());
+        let shift = self.segment_bytes.trailing_zeros();
+        (SegmentId((offset >> shift) as u32), offset as usize & (self.segment_bytes - 1))
     }
 
     pub(crate) fn offset(&self, id: SegmentId, at: usize) -> u64 {
@@ -217,6 +227,7 @@ impl Pool {
     #[inline]
     pub(crate) fn bytes_mut<'a>(&'a self, owner: &'a mut Owner, id: SegmentId) -> &'a mut [u8] {
         self.check_log(owner, id);
+        step();
         // SAFETY: the segment is the owner's and a log segment, so no Pin refers to it; every other access
         // goes through this owner, borrowed exclusively here.
         unsafe { self.memory.slice_mut(self.start(id), self.segment_bytes) }
@@ -241,6 +252,7 @@ impl Pool {
                 self.memory.slice_mut(self.start(to.0), self.segment_bytes),
             )
         };
+        step();
         to_segment[to.1..to.1 + len].copy_from_slice(&from_segment[from.1..from.1 + len]);
     }
 
@@ -250,6 +262,7 @@ impl Pool {
 
     pub(crate) fn set_used(&self, owner: &mut Owner, id: SegmentId, used: usize) {
         self.check_log(owner, id);
+        step();
         self.meta(id).used.store(used as u32, Relaxed);
     }
 
@@ -263,12 +276,15 @@ impl Pool {
         let meta = self.meta(id);
         assert_eq!(meta.queue.swap(queue.name, Relaxed), 0, "segment {} is in a queue already", id.0);
         meta.prev.store(queue.last, Relaxed);
+        step();
         meta.next.store(0, Relaxed);
         match queue.last.checked_sub(1) {
             Some(last) => self.meta(SegmentId(last)).next.store(id.0 + 1, Relaxed),
             None => queue.first = id.0 + 1,
         }
+        step();
         queue.last = id.0 + 1;
+        step();
         queue.segments += 1;
     }
 
@@ -282,10 +298,12 @@ impl Pool {
             Some(prev) => self.meta(SegmentId(prev)).next.store(next, Relaxed),
             None => queue.first = next,
         }
+        step();
         match next.checked_sub(1) {
             Some(next) => self.meta(SegmentId(next)).prev.store(prev, Relaxed),
             None => queue.last = prev,
         }
+        step();
         queue.segments -= 1;
     }
 
@@ -323,10 +341,12 @@ impl Pool {
         self.reserved.fetch_sub(segments.len() as u32, Relaxed);
         for (i, &id) in segments.iter().enumerate() {
             let meta = self.meta(id);
+            step();
             meta.chain.store(segments.get(i + 1).map_or(0, |next| next.0 + 1), Relaxed);
             meta.large.store(1, Relaxed);
             meta.owner.store(owner.0, Relaxed);
         }
+        step();
         self.meta(segments[0]).used.store(reservation.end as u32, Relaxed);
         segments[0]
     }
@@ -335,6 +355,7 @@ impl Pool {
     pub(crate) fn release(&self, owner: &mut Owner, head: SegmentId) {
         self.check_owned(owner, head);
         assert!(self.is_large(head));
+        step();
         if self.meta(head).pins.fetch_or(ZOMBIE, AcqRel) == 0 {
             self.free_chain(head);
         }
@@ -390,12 +411,14 @@ impl Pool {
     /// written to the SSD.
     pub(crate) fn begin_landing(&self, owner: &mut Owner, head: SegmentId) {
         self.check_owned(owner, head);
+        step();
         assert_eq!(self.meta(head).landing.swap(1, Relaxed), 0);
     }
 
     /// See [`begin_landing`](Self::begin_landing).
     pub(crate) fn end_landing(&self, owner: &mut Owner, head: SegmentId) {
         self.check_owned(owner, head);
+        step();
         self.meta(head).landing.store(0, Relaxed);
     }
 
@@ -403,6 +426,7 @@ impl Pool {
     pub(crate) fn pin(self: &Arc<Self>, owner: &Owner, head: SegmentId) -> Pin {
         self.check_owned(owner, head);
         assert!(self.is_large(head));
+        step();
         let before = self.meta(head).pins.fetch_add(1, AcqRel);
         assert!(before & ZOMBIE == 0 && before < ZOMBIE - 1);
         Pin { pool: self.clone(), head, bytes: self.used(head) }
@@ -580,11 +604,11 @@ impl Drop for Pin {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::arena::Arena;
 
-    fn pool(segments: usize) -> Arc<Pool> {
+    pub(crate) fn pool(segments: usize) -> Arc<Pool> {
         let mut arena = Arena::new(segments * (8192 + 64) + 8192, None).expect("memory");
         let meta = arena.carve(segments);
         Pool::new(arena.carve_shared(segments * 8192), meta, 8192)

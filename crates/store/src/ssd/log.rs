@@ -9,11 +9,14 @@
 //! flushed) or, when none is free, by being the oldest sealed one. A segment with pages that are not on the
 //! device yet is never reused.
 
+mod attach;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::page::{self, PageId, Records};
+use super::page::{self, Page, PageId};
+use super::piece::{Piece, PieceLine};
 use super::stream::{Open, STREAMS};
 use super::table::Table;
 use super::write::{Landing, Large, Work, WriteJob, WriteSource};
@@ -21,7 +24,7 @@ use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
 use crate::admit::Budget;
 use crate::arena::Region;
 use crate::clock::Seconds;
-use crate::entry::{SsdPlace, pages_of_class};
+use crate::entry::{SsdPlace, class_of_pages, pages_of_class};
 
 /// Why a record was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +56,11 @@ pub(crate) enum Access {
     /// A write.
     Write = 1,
 }
-/// Writes under way at once while nobody reads; while somebody does, one.
-const WRITES_MAX: u32 = 4;
+/// Writes under way at once while nobody reads.
+const WRITES_MAX: usize = 4;
+/// Bytes under way at once while somebody does, or one write: as much as a device takes in one go, whatever the
+/// size of the buffers.
+const BESIDE_READS_BYTES: usize = 256 << 10;
 
 /// What a log is opened with besides its memory.
 pub(crate) struct Rules {
@@ -68,6 +74,8 @@ pub(crate) struct Rules {
 
 pub(crate) struct Log {
     pub(crate) table: Table,
+    /// A line for each write buffer.
+    pub(super) lines: Region<PieceLine>,
     homes: Vec<Home>,
     store: u64,
     pub(super) piece_bytes: usize,
@@ -90,7 +98,7 @@ pub(crate) struct Log {
 
 pub(super) struct State {
     pub(super) streams: [Option<Open>; STREAMS],
-    pub(super) free_pieces: Vec<Region<u8>>,
+    pub(super) free_pieces: Vec<Piece>,
     pub(super) queue: VecDeque<Work>,
     pub(super) flying: Vec<Work>,
     /// Segments ready to be filled.
@@ -122,14 +130,23 @@ pub(crate) struct PageRead {
 }
 
 impl Log {
-    pub(crate) fn new(table: Table, homes: Vec<Home>, pieces: Vec<Region<u8>>, rules: Rules) -> Log {
+    /// A log of which nothing is filled.
+    pub(crate) fn new(
+        table: Table,
+        homes: Vec<Home>,
+        pieces: Vec<Region<u8>>,
+        lines: Region<PieceLine>,
+        rules: Rules,
+    ) -> Log {
         let Rules { store, piece_bytes, landing_bytes_max, reuses, budget } = rules;
         assert_eq!(table.count() as usize, homes.len());
-        assert!(pieces.iter().all(|piece| piece.len() == piece_bytes));
+        assert!(pieces.iter().all(|piece| piece.len() == piece_bytes) && pieces.len() == lines.len());
+        let numbered = pieces.into_iter().zip(0..);
+        let free_pieces = numbered.map(|(memory, number)| Piece { number, memory }).collect();
         Log {
             state: Mutex::new(State {
                 streams: [const { None }; STREAMS],
-                free_pieces: pieces,
+                free_pieces,
                 queue: VecDeque::new(),
                 flying: Vec::new(),
                 free: (0..table.count()).collect(),
@@ -145,6 +162,7 @@ impl Log {
             bytes_written: AtomicU64::new(0),
             device_writes: AtomicU64::new(0),
             table,
+            lines,
             homes,
             store,
             piece_bytes,
@@ -207,13 +225,14 @@ impl Log {
     }
 
     /// Looks into the page at `place` if it is still in memory.
-    pub(crate) fn with_buffered<R>(&self, place: SsdPlace, look: impl FnOnce(Records<'_>) -> R) -> Option<R> {
+    pub(crate) fn with_buffered<R>(&self, place: SsdPlace, look: impl FnOnce(Page<'_>) -> R) -> Option<R> {
         if !self.table.has_pending(place) {
             return None;
         }
         let state = self.lock();
         let turn = self.table.current_turn(place)?;
         let page = u32::from(place.page);
+        let id = self.page_id(place.segment, turn, page);
         for open in
             state.streams.iter().flatten().filter(|open| open.segment == place.segment && open.turn == turn)
         {
@@ -222,16 +241,20 @@ impl Log {
             else {
                 continue;
             };
-            if at == filling.page_at && filling.page_bytes > 0 {
-                return Some(look(page::records(
-                    &filling.memory[at..],
-                    filling.page_bytes,
-                    filling.page_count,
-                )));
+            let (fill, memory) = (&filling.fill, &filling.piece.memory);
+            if at == fill.page_at && fill.open.bytes > 0 {
+                return Some(look(page::open(id, &memory[at..], fill.open)));
             }
-            if at < filling.page_at {
-                return page::verify(self.page_id(place.segment, turn, page), &filling.memory[at..])
-                    .map(look);
+            if at < fill.page_at {
+                let (sealed, behind) = memory[at..].split_at(fill.page_at - at);
+                let pages = sealed.len() / PAGE_BYTES;
+                if fill.open.bytes == 0 || pages_of_class(place.class) as usize <= pages {
+                    return page::verify(id, sealed).map(look);
+                }
+                // A record goes on in the open page: that one is sealed for this look.
+                let mut copy = [sealed, &behind[..PAGE_BYTES]].concat();
+                page::seal(id.behind(pages), &mut copy[sealed.len()..], fill.open);
+                return page::verify(id, &copy).map(look);
             }
         }
         let work = state.queue.iter().chain(&state.flying).find(|work| {
@@ -242,7 +265,7 @@ impl Log {
                 && ((page - work.first_page) as usize) < work.bytes / PAGE_BYTES
         })?;
         let at = (page - work.first_page) as usize * PAGE_BYTES;
-        page::verify(self.page_id(place.segment, turn, page), &work.data()[at..]).map(look)
+        page::verify(id, &work.data()[at..]).map(look)
     }
 
     pub(super) fn take_segment(&self, state: &mut State) -> Result<u32, Refused> {
@@ -263,7 +286,10 @@ impl Log {
     /// The next write to perform, if one may start now.
     pub(crate) fn next_write(&self, reads_wait: bool) -> Option<WriteJob> {
         let mut state = self.lock();
-        if state.flying.len() as u32 >= if reads_wait { 1 } else { WRITES_MAX } {
+        let under_way: usize = state.flying.iter().map(|work| work.bytes).sum();
+        let next = state.queue.front()?;
+        let fits = under_way == 0 || under_way + next.bytes <= BESIDE_READS_BYTES;
+        if state.flying.len() >= WRITES_MAX || reads_wait && !fits {
             return None;
         }
         let work = state.queue.pop_front()?;
@@ -299,9 +325,10 @@ impl Log {
         drop(state.flying.swap_remove(flying.expect("a job is completed once")));
         self.table.remove_pending(job.work.segment);
         match job.work.source {
-            WriteSource::Piece(memory) => {
-                if let Ok(memory) = Arc::try_unwrap(memory) {
-                    state.free_pieces.push(memory);
+            WriteSource::Piece(piece) => {
+                if let Ok(piece) = Arc::try_unwrap(piece) {
+                    self.lines[piece.number as usize].clear();
+                    state.free_pieces.push(piece);
                 } else {
                     unreachable!("a write buffer is shared after its write");
                 }
@@ -351,6 +378,10 @@ impl Log {
         if !state.free.is_empty() || !self.reuses || self.is_off() || self.budget.is_spent() {
             return None;
         }
+        // What is read back must have somewhere to go.
+        if state.free_pieces.is_empty() {
+            return None;
+        }
         let &(segment, turn) = state.sealed.front()?;
         if self.table.pending(segment) > 0 {
             return None;
@@ -370,7 +401,9 @@ impl Log {
         rescue.next_page = page + 1;
         rescue.pages_left -= 1;
         rescue.reading += 1;
-        Some(SsdPlace { segment, page: page as u16, class: 0, turn: (turn & 0xF) as u8 })
+        // One page more for a record that goes on there; one that is still longer is not kept.
+        let class = class_of_pages(2.min(SEGMENT_PAGES - page));
+        Some(SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 })
     }
 
     /// A rescue's read is over.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::log::{Log, Refused, State};
-use super::page::{self, PAGE_HEADER_BYTES};
+use super::page::{self, Content, PAGE_HEADER_BYTES};
+use super::piece::{Fill, Piece, PiecePlace};
 use super::write::{Landing, Large, Work, WriteSource};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
-use crate::arena::Region;
 use crate::clock::Seconds;
+use crate::crash::step;
 use crate::entry::{Entry, SsdPlace, class_of_pages};
 use crate::hash::KeyHash;
 use crate::ram::pool::Pin;
@@ -50,13 +51,16 @@ pub(super) struct Open {
 
 /// A write buffer being filled: whole pages, of which the last is open.
 pub(super) struct Filling {
-    pub(super) memory: Region<u8>,
+    pub(super) piece: Piece,
     pub(super) first_page: u32,
-    /// Where in `memory` the open page begins.
-    pub(super) page_at: usize,
-    /// Bytes in the open page, header included; 0 when it has not begun.
-    pub(super) page_bytes: usize,
-    pub(super) page_count: u16,
+    pub(super) fill: Fill,
+}
+
+impl Filling {
+    /// The page that is next, or open.
+    fn page(&self) -> u32 {
+        self.first_page + (self.fill.page_at / PAGE_BYTES) as u32
+    }
 }
 
 impl Log {
@@ -76,50 +80,77 @@ impl Log {
         if self.is_off() {
             return Err(Refused::Off);
         }
+        let is_new = stream != Stream::Readmitted;
         let stream = self.stream(stream);
         let mut state = self.lock();
         let record = [&header.encode()[..], key, value];
         let bytes = header.bytes();
-        let pages = page::pages_for(bytes);
-        debug_assert!(pages as usize * PAGE_BYTES <= self.piece_bytes);
-        let (segment, turn, page) = if pages == 1 {
-            self.append_small(&mut state, stream, record, bytes)?
-        } else {
-            self.append_extent(&mut state, stream, record, bytes, pages)?
+        let prefix = record[0].len() + key.len();
+        let (segment, turn, page, pages) = match page::spread(PAGE_HEADER_BYTES, prefix, bytes) {
+            Some(pages) => self.append_spread(&mut state, stream, record, pages as u32)?,
+            None => self.append_extent(&mut state, stream, record, page::extent_pages(bytes))?,
         };
         self.table.admit(segment, header.expires, header.epoch);
-        self.bytes_admitted.fetch_add(bytes as u64, Relaxed);
+        if is_new {
+            self.bytes_admitted.fetch_add(bytes as u64, Relaxed);
+        }
         Ok(SsdPlace { segment, page: page as u16, class: class_of_pages(pages), turn: (turn & 0xF) as u8 })
     }
 
-    fn append_small(
+    /// Appends a record to the open page where that will do, else to a new one, from which it takes
+    /// `fresh_pages`.
+    fn append_spread(
         &self,
         state: &mut State,
         stream: Stream,
         record: [&[u8]; 3],
-        bytes: usize,
-    ) -> Result<(u32, u32, u32), Refused> {
-        let fits = |open: &Option<Open>| {
-            let filling = open.as_ref().and_then(|open| open.piece.as_ref());
-            filling.is_some_and(|f| f.page_bytes > 0 && f.page_bytes + bytes <= PAGE_BYTES)
+        fresh_pages: u32,
+    ) -> Result<(u32, u32, u32, u32), Refused> {
+        let bytes = record.iter().map(|part| part.len()).sum();
+        let prefix = record[0].len() + record[1].len();
+        let here = state.streams[stream as usize].as_ref().and_then(|open| {
+            let filling = open.piece.as_ref().filter(|filling| filling.fill.open.bytes > 0)?;
+            let pages = page::spread(filling.fill.open.bytes, prefix, bytes)?;
+            let fits_piece = filling.fill.page_at + pages * PAGE_BYTES <= self.piece_bytes;
+            (fits_piece && filling.page() + pages as u32 <= SEGMENT_PAGES).then_some(pages)
+        });
+        let pages = match here {
+            Some(pages) => pages,
+            None => {
+                self.ensure_pages(state, stream, fresh_pages)?;
+                fresh_pages as usize
+            }
         };
-        if !fits(&state.streams[stream as usize]) {
-            self.ensure_pages(state, stream, 1)?;
-        }
         let open = state.streams[stream as usize].as_mut().expect("ensured");
         let filling = open.piece.as_mut().expect("ensured");
-        if filling.page_bytes == 0 {
-            filling.page_bytes = PAGE_HEADER_BYTES;
-            filling.page_count = 0;
+        let page = filling.page();
+        let id = self.page_id(open.segment, open.turn, page);
+        let page_at = filling.fill.page_at;
+        let mut content = filling.fill.open;
+        if content.bytes == 0 {
+            content = Content { bytes: PAGE_HEADER_BYTES, first: PAGE_HEADER_BYTES, count: 0 };
         }
-        let mut at = filling.page_at + filling.page_bytes;
-        for part in record {
-            filling.memory[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
+        let memory = &mut filling.piece.memory[page_at..page_at + pages * PAGE_BYTES];
+        step();
+        let end = page::write(memory, content.bytes, &record);
+        step();
+        content.bytes += bytes;
+        content.count += 1;
+        let (full, last) = memory.split_at_mut((pages - 1) * PAGE_BYTES);
+        for (number, memory) in full.chunks_mut(PAGE_BYTES).enumerate() {
+            page::seal(id.behind(number), memory, content);
+            // The next ones hold nothing but the rest of the record.
+            content = Content { bytes: PAGE_BYTES, first: PAGE_BYTES, count: 0 };
+            step();
         }
-        filling.page_bytes += bytes;
-        filling.page_count += 1;
-        Ok((open.segment, open.turn, filling.first_page + (filling.page_at / PAGE_BYTES) as u32))
+        if pages > 1 {
+            let end = end - full.len();
+            debug_assert!((PAGE_HEADER_BYTES..=last.len()).contains(&end));
+            content = Content { bytes: end, first: end, count: 0 };
+        }
+        // In one store, so that a later process finds the record, and the pages it takes, or nothing of it.
+        self.set_fill(filling, Fill { page_at: page_at + (pages - 1) * PAGE_BYTES, open: content });
+        Ok((open.segment, open.turn, page, pages as u32))
     }
 
     fn append_extent(
@@ -127,25 +158,24 @@ impl Log {
         state: &mut State,
         stream: Stream,
         record: [&[u8]; 3],
-        bytes: usize,
         pages: u32,
-    ) -> Result<(u32, u32, u32), Refused> {
+    ) -> Result<(u32, u32, u32, u32), Refused> {
         self.ensure_pages(state, stream, pages)?;
         let open = state.streams[stream as usize].as_mut().expect("ensured");
         let filling = open.piece.as_mut().expect("ensured");
-        let page = filling.first_page + (filling.page_at / PAGE_BYTES) as u32;
+        let page = filling.page();
         let id = self.page_id(open.segment, open.turn, page);
-        let extent = &mut filling.memory[filling.page_at..filling.page_at + pages as usize * PAGE_BYTES];
-        let content = bytes + PAGE_HEADER_BYTES;
-        extent[..PAGE_HEADER_BYTES].copy_from_slice(&page::seal(id, content as u32, 1, &record));
+        let end = filling.fill.page_at + pages as usize * PAGE_BYTES;
+        let extent = &mut filling.piece.memory[filling.fill.page_at..end];
+        extent[..PAGE_HEADER_BYTES].copy_from_slice(&page::seal_extent(id, &record));
         let mut at = PAGE_HEADER_BYTES;
         for part in record {
             extent[at..at + part.len()].copy_from_slice(part);
             at += part.len();
         }
         extent[at..].fill(0);
-        filling.page_at += extent.len();
-        Ok((open.segment, open.turn, page))
+        self.set_fill(filling, Fill { page_at: end, ..Fill::default() });
+        Ok((open.segment, open.turn, page, pages))
     }
 
     /// Makes the stream's open page an empty one with `pages` to follow in both buffer and segment (itself
@@ -153,15 +183,12 @@ impl Log {
     fn ensure_pages(&self, state: &mut State, stream: Stream, pages: u32) -> Result<(), Refused> {
         self.close_page(state, stream);
         if let Some(open) = &mut state.streams[stream as usize] {
-            let begun = open
-                .piece
-                .as_ref()
-                .map_or(open.next_page, |f| f.first_page + (f.page_at / PAGE_BYTES) as u32);
+            let begun = open.piece.as_ref().map_or(open.next_page, Filling::page);
             let fits_segment = begun + pages <= SEGMENT_PAGES;
             let fits_piece = open
                 .piece
                 .as_ref()
-                .is_some_and(|f| f.page_at + pages as usize * PAGE_BYTES <= self.piece_bytes);
+                .is_some_and(|f| f.fill.page_at + pages as usize * PAGE_BYTES <= self.piece_bytes);
             if fits_segment && fits_piece {
                 return Ok(());
             }
@@ -175,11 +202,12 @@ impl Log {
             let turn = self.table.open(segment);
             state.streams[stream as usize] = Some(Open { segment, turn, next_page: 0, piece: None });
         }
-        let memory = state.free_pieces.pop().ok_or(Refused::Full)?;
+        let piece = state.free_pieces.pop().ok_or(Refused::Full)?;
         let open = state.streams[stream as usize].as_mut().expect("just opened");
-        self.table.add_pending(open.segment);
-        open.piece =
-            Some(Filling { memory, first_page: open.next_page, page_at: 0, page_bytes: 0, page_count: 0 });
+        let (segment, turn, first_page) = (open.segment, open.turn, open.next_page);
+        self.table.add_pending(segment);
+        self.lines[piece.number as usize].begin(PiecePlace { segment, turn, first_page });
+        open.piece = Some(Filling { piece, first_page, fill: Fill::default() });
         Ok(())
     }
 
@@ -188,16 +216,32 @@ impl Log {
             return;
         };
         let Some(filling) = &mut open.piece else { return };
-        if filling.page_bytes == 0 {
+        if filling.fill.open.bytes == 0 {
             return;
         }
-        let id =
-            self.page_id(open.segment, open.turn, filling.first_page + (filling.page_at / PAGE_BYTES) as u32);
-        let page = &mut filling.memory[filling.page_at..filling.page_at + PAGE_BYTES];
-        page[filling.page_bytes..].fill(0);
-        page::seal_in_place(id, page, filling.page_bytes, filling.page_count);
-        filling.page_at += PAGE_BYTES;
-        filling.page_bytes = 0;
+        let place = PiecePlace { segment: open.segment, turn: open.turn, first_page: filling.first_page };
+        let fill = self.close(place, &mut filling.piece, filling.fill);
+        self.set_fill(filling, fill);
+    }
+
+    /// Seals a buffer's open page, which stays as readable as it was; answers how far the buffer is filled
+    /// then.
+    pub(super) fn close(&self, place: PiecePlace, piece: &mut Piece, fill: Fill) -> Fill {
+        let Fill { page_at, open } = fill;
+        let number = place.first_page + (page_at / PAGE_BYTES) as u32;
+        let id = self.page_id(place.segment, place.turn, number);
+        let page = &mut piece.memory[page_at..page_at + PAGE_BYTES];
+        step();
+        page[open.bytes..].fill(0);
+        step();
+        page::seal(id, page, open);
+        Fill { page_at: page_at + PAGE_BYTES, ..Fill::default() }
+    }
+
+    /// Says how far a buffer is filled, here and to whoever comes after a crash.
+    fn set_fill(&self, filling: &mut Filling, fill: Fill) {
+        self.lines[filling.piece.number as usize].fill(fill);
+        filling.fill = fill;
     }
 
     /// Queues the stream's buffer, its open page closed, to be written.
@@ -206,21 +250,28 @@ impl Log {
             return;
         };
         let Some(filling) = open.piece.take() else { return };
-        if filling.page_at == 0 {
-            state.free_pieces.push(filling.memory);
+        if filling.fill.page_at == 0 {
+            self.lines[filling.piece.number as usize].clear();
+            state.free_pieces.push(filling.piece);
             self.table.remove_pending(open.segment);
             return;
         }
-        open.next_page = filling.first_page + (filling.page_at / PAGE_BYTES) as u32;
-        self.budget.charge(filling.page_at);
+        open.next_page = filling.page();
+        let place = PiecePlace { segment: open.segment, turn: open.turn, first_page: filling.first_page };
+        self.queue_piece(state, place, filling.piece, filling.fill.page_at);
+    }
+
+    /// Queues `bytes` of a buffer to be written.
+    pub(super) fn queue_piece(&self, state: &mut State, place: PiecePlace, piece: Piece, bytes: usize) {
+        self.budget.charge(bytes);
         state.next_id += 1;
         state.queue.push_back(Work {
             id: state.next_id,
-            segment: open.segment,
-            turn: open.turn,
-            first_page: filling.first_page,
-            bytes: filling.page_at,
-            source: WriteSource::Piece(Arc::new(filling.memory)),
+            segment: place.segment,
+            turn: place.turn,
+            first_page: place.first_page,
+            bytes,
+            source: WriteSource::Piece(Arc::new(piece)),
         });
     }
 
@@ -250,7 +301,7 @@ impl Log {
         if landing > 0 && landing + pin.bytes() > self.landing_bytes_max {
             return Err(Refused::Full);
         }
-        let pages = page::pages_for(header.bytes());
+        let pages = page::extent_pages(header.bytes());
         self.close_page(state, stream);
         self.seal_piece(state, stream);
         if state.streams[stream as usize].as_ref().is_some_and(|open| open.next_page + pages > SEGMENT_PAGES)
@@ -266,7 +317,7 @@ impl Log {
         let (segment, turn, page) = (open.segment, open.turn, open.next_page);
         open.next_page += pages;
         let parts: Vec<&[u8]> = pin.record_parts().collect();
-        pin.write_prefix(&page::seal(self.page_id(segment, turn, page), pin.bytes() as u32, 1, &parts));
+        pin.write_prefix(&page::seal_extent(self.page_id(segment, turn, page), &parts));
         let pin = Arc::new(pin);
         state.next_id += 1;
         let id = state.next_id;

@@ -1,10 +1,12 @@
 //! What RAM knows of each SSD segment: enough to tell a dead index entry without reading anything.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, compiler_fence};
 
-use super::SEGMENT_PAGES;
+use super::piece::{Fill, PiecePlace};
+use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::arena::Region;
 use crate::clock::Seconds;
+use crate::crash::step;
 use crate::entry::{Entry, SsdPlace};
 
 const HOT_WORDS: usize = SEGMENT_PAGES as usize / 64;
@@ -75,6 +77,38 @@ impl Table {
             && meta.epoch.load(Relaxed) >= epoch
     }
 
+    /// Takes over what an earlier process left, but for the live entries, which are to be counted anew.
+    pub(crate) fn attach(&self) {
+        for meta in self.segments.iter() {
+            meta.pending.store(0, Relaxed);
+            meta.live.store(0, Relaxed);
+        }
+        let newest = self.segments.iter().map(|meta| meta.birth.load(Relaxed)).max();
+        self.births.store(newest.unwrap_or(0), Relaxed);
+    }
+
+    /// Counts `live` more entries into a segment.
+    pub(crate) fn add_live(&self, segment: u32, live: u32) {
+        self.segments[segment as usize].live.fetch_add(live, Relaxed);
+        self.items.fetch_add(u64::from(live), Relaxed);
+    }
+
+    /// Openings since the segment was opened.
+    pub(crate) fn age_of(&self, segment: u32) -> u32 {
+        let birth = self.segments[segment as usize].birth.load(Relaxed);
+        self.births.load(Relaxed).wrapping_sub(birth)
+    }
+
+    /// Whether pages can be of a segment's present filling.
+    pub(super) fn is_of_turn(&self, place: PiecePlace, fill: &Fill) -> bool {
+        let pages = fill.page_at.div_ceil(PAGE_BYTES) as u64 + u64::from(fill.open.bytes > 0);
+        self.segments.get(place.segment as usize).is_some_and(|meta| {
+            place.turn != 0
+                && meta.turn.load(Relaxed) == place.turn
+                && u64::from(place.first_page) + pages <= u64::from(SEGMENT_PAGES)
+        })
+    }
+
     /// Openings since `place`'s segment was opened; more for what is older.
     pub(crate) fn age(&self, place: SsdPlace) -> u64 {
         let births = self.births.load(Relaxed);
@@ -109,20 +143,30 @@ impl Table {
         if turn == 0 {
             turn = 16;
         }
+        step();
         meta.expires.store(0, Relaxed);
+        step();
         meta.epoch.store(0, Relaxed);
+        step();
         meta.birth.store(self.births.fetch_add(1, Relaxed).wrapping_add(1), Relaxed);
+        step();
         for word in &meta.hot {
             word.store(0, Relaxed);
         }
         self.items.fetch_sub(u64::from(meta.live.swap(0, Relaxed)), Relaxed);
+        // Last, and not earlier by the compiler's choice: until then the old entries are dead by expiry.
+        step();
+        compiler_fence(SeqCst);
         meta.turn.store(turn, Relaxed);
+        compiler_fence(SeqCst);
+        step();
         turn
     }
 
     /// Counts a record about to be written to the open segment.
     pub(crate) fn admit(&self, segment: u32, expires: u32, epoch: u32) {
         let meta = &self.segments[segment as usize];
+        step();
         meta.expires.fetch_max(if expires == 0 { u32::MAX } else { expires }, Relaxed);
         meta.epoch.fetch_max(epoch, Relaxed);
     }
@@ -130,6 +174,7 @@ impl Table {
     /// An index entry now points at `entry`'s place.
     pub(crate) fn link(&self, entry: Entry) {
         if let Some(meta) = self.of(entry.ssd_place()) {
+            step();
             meta.live.fetch_add(1, Relaxed);
             self.items.fetch_add(1, Relaxed);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::arena::Region;
+use super::piece::Piece;
 use crate::entry::{Entry, SsdPlace};
 use crate::hash::KeyHash;
 use crate::ram::pool::Pin;
@@ -21,7 +21,7 @@ pub(super) struct Work {
 /// Memory that is being written; it stays as it is until every clone is gone.
 #[derive(Clone)]
 pub(super) enum WriteSource {
-    Piece(Arc<Region<u8>>),
+    Piece(Arc<Piece>),
     Large(Arc<Pin>, u32),
 }
 
@@ -76,7 +76,7 @@ impl AsRef<[u8]> for SharedWrite {
 impl Work {
     pub(super) fn data(&self) -> &[u8] {
         match &self.source {
-            WriteSource::Piece(memory) => &memory[..self.bytes],
+            WriteSource::Piece(piece) => &piece.memory[..self.bytes],
             WriteSource::Large(pin, segment) => pin.segment(*segment).unwrap_or(&[]),
         }
     }

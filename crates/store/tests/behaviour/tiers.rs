@@ -155,3 +155,50 @@ fn no_more_is_written_to_the_ssd_than_the_limit_allows() {
     }
     assert!(written > limit * 40, "only {written} written");
 }
+
+#[test]
+fn what_is_written_is_hardly_more_than_what_was_stored() {
+    for size in [100, 200, 700, 1_024, 1_300, 2_000, 3_000, 4_096, 6_000, 20_000, 60_000] {
+        let rig = Rig::with(&Config { item_bytes: size as u32, ..config(32 << 20, 8) });
+        let count = (48 << 20) / size as u64;
+        for i in 0..count {
+            rig.set(&format!("key-{i}"), &bytes(i, size));
+        }
+        rig.settle();
+        let stats = rig.store.stats();
+        assert!(stats.ssd_bytes_admitted > 8 << 20, "{size}");
+        let amplification = stats.ssd_bytes_written as f64 / stats.ssd_bytes_admitted as f64;
+        assert!(amplification < 1.08, "{size} bytes: {amplification:.3}");
+        let sample: Vec<u64> = (0..count).step_by(97).collect();
+        let there =
+            sample.iter().filter(|&&i| rig.value(&format!("key-{i}")).is_some_and(|v| v == bytes(i, size)));
+        assert!(there.count() * 1000 >= sample.len() * 998, "{size} bytes");
+    }
+}
+
+#[test]
+fn a_hot_item_that_lies_over_a_pages_end_is_readmitted() {
+    let rig = Rig::new(8, 4);
+    let hot = 0..400_u64;
+    for i in hot.clone() {
+        rig.set(&format!("hot-{i}"), &bytes(i, 1_000));
+    }
+    rig.push_out();
+    // Once is enough to be kept, and not enough to be promoted.
+    hot.clone().for_each(|i| assert!(rig.get(&format!("hot-{i}")).is_some()));
+    let mut filler = 0;
+    while rig.store.stats().ssd_bytes_written < 5 * SEGMENT_BYTES {
+        filler += 1;
+        let key = format!("filler-{filler}");
+        rig.set(&key, &bytes(filler, 2_000));
+        rig.get(&key);
+        while rig.write_one() {}
+        while let Some(plan) = rig.store.next_rescue() {
+            let pages = rig.read(&plan);
+            rig.store.readmit(Loaded { plan: &plan, bytes: pages.as_deref() }, rig.now.get());
+        }
+    }
+    // A quarter of them lie over a page's end.
+    let kept = hot.filter(|i| rig.value(&format!("hot-{i}")) == Some(bytes(*i, 1_000))).count();
+    assert!(kept > 380, "{kept}");
+}

@@ -1,9 +1,16 @@
 //! The store under a simulated device and clock, beside the map that knows what it may answer.
 
+#[path = "crash.rs"]
+mod crash;
+#[path = "item.rs"]
+mod item;
+
 use std::collections::HashMap;
 
 use larder_store::device::{Device, FaultDevice, FaultRule, IoBuf, MemoryDevice};
 use larder_store::*;
+
+use item::{Item, Random, arith_values, counted_to, key_bytes, number, observed, same};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -18,6 +25,9 @@ pub struct Options {
     pub large_one_in: u64,
     /// What the device does wrong.
     pub faults: Vec<FaultRule>,
+    /// After how many operations, on average, the process ends and another goes on with its memory; 0 for
+    /// never.
+    pub crash_one_in: u64,
 }
 
 impl Options {
@@ -31,6 +41,7 @@ impl Options {
             evict: true,
             large_one_in: 0,
             faults: Vec::new(),
+            crash_one_in: 0,
         }
     }
 }
@@ -54,36 +65,13 @@ pub struct Seen {
     /// Device reads and writes.
     pub reads: u64,
     pub writes: u64,
-}
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Item {
-    value: Vec<u8>,
-    client_flags: u32,
-    expiry: Expiry,
-    cas: u64,
-    stale: bool,
-    win_sent: bool,
+    /// Ends of the process; shards found half changed, items found, operations found done that nobody was
+    /// told about, keys of a sample found as before.
+    pub crashes: u64,
+    pub shards_reset: u64,
+    pub items_back: u64,
+    pub done_unsaid: u64,
+    pub kept: u64,
 }
 
 /// One key's truth: what is there, and what was there since a time, for reads under way.
@@ -116,6 +104,10 @@ struct Sim {
     writes: Vec<WriteJob>,
     seen: Seen,
     options: Options,
+    config: Config,
+    attempted: Option<crash::Attempted>,
+    /// Bytes written to the SSD by processes that ended.
+    written: u64,
     traced: Option<u64>,
 }
 
@@ -129,7 +121,7 @@ pub fn run(options: &Options) -> Seen {
         index_bytes: None,
         ssd_write_limit: None,
         evict: options.evict,
-        memory_file: None,
+        memory_file: (options.crash_one_in > 0).then(|| crash::memory_file(None)),
         seed: options.seed,
     };
     let mut sim = Sim {
@@ -144,32 +136,31 @@ pub fn run(options: &Options) -> Seen {
         writes: Vec::new(),
         seen: Seen::default(),
         options: options.clone(),
+        config: config.clone(),
+        attempted: None,
+        written: 0,
         traced: std::env::var("LARDER_MODEL_KEY").ok().and_then(|key| key.parse().ok()),
     };
     options.faults.iter().for_each(|rule| sim.device.inject(rule.clone()));
-    for _ in 0..options.operations {
-        sim.step();
+    sim.store.make_ready(&config, b"simulated");
+    while sim.operation < options.operations {
+        sim.step_and_maybe_die();
     }
     while let Some(read) = sim.waiting.pop() {
         sim.complete_read(read);
     }
     sim.store.check().unwrap_or_else(|what| panic!("seed {}: {what}", options.seed));
     let stats = sim.store.stats();
-    sim.seen.turns = stats.ssd_bytes_written / ssd_bytes.max(1);
+    sim.seen.turns = (sim.written + stats.ssd_bytes_written) / ssd_bytes.max(1);
     let counts = sim.device.counts();
-    (sim.seen.faults, sim.seen.ssd_errors) = (counts.total(), stats.ssd_errors);
+    sim.seen.faults = counts.total();
+    sim.seen.ssd_errors += stats.ssd_errors;
     [sim.seen.reads, sim.seen.writes, _] = counts.operations;
     if options.faults.is_empty() {
         assert_eq!(stats.ssd_errors, 0, "a faultless device gives no errors: seed {}", options.seed);
     }
     assert!(stats.index_entries <= stats.index_capacity);
     sim.seen
-}
-
-fn key_bytes(key: u64) -> Vec<u8> {
-    let mut bytes = format!("key-{key:x}").into_bytes();
-    bytes.extend(std::iter::repeat_n(b'.', (key % 40) as usize));
-    bytes
 }
 
 impl Sim {
@@ -392,6 +383,8 @@ impl Sim {
             key_is_binary: false,
             item_bytes_max: 1 << 20,
         };
+        let old = present.as_ref().map_or(&[][..], |item| &item.value);
+        self.attempt(key, vec![value.clone(), [old, &value].concat(), [&value, old].concat()]);
         let large = value.len() > self.store.large_bytes();
         let result = self.complete(key, |store, call| {
             let mut payload = Payload::Bytes(&value);
@@ -470,11 +463,8 @@ impl Sim {
             key_is_binary: false,
         };
         let present = self.present(key).cloned();
+        self.attempt(key, arith_values(&arith, present.as_ref()));
         let Some(result) = self.complete(key, |store, call| store.arith(call, &arith)) else { return };
-        let number = |item: &Item| {
-            let word = item.value.trim_ascii().split(u8::is_ascii_whitespace).next()?;
-            std::str::from_utf8(word).ok()?.parse::<u64>().ok()
-        };
         match (result, present) {
             (ArithResult::NotFound, _) if arith.initial.is_some() => self.fail(key, "not created"),
             (ArithResult::NotFound, _) => self.set_model(key, None),
@@ -485,11 +475,7 @@ impl Sim {
             (ArithResult::Value { value, cas, expiry, .. }, present) => {
                 let counted =
                     present.as_ref().and_then(|item| Some((item, number(item)?))).filter(|(item, old)| {
-                        let new = match arith.decrement {
-                            true => old.saturating_sub(arith.delta),
-                            false => old.wrapping_add(arith.delta),
-                        };
-                        new == value && expiry == arith.touch.unwrap_or(item.expiry)
+                        counted_to(&arith, *old) == value && expiry == arith.touch.unwrap_or(item.expiry)
                     });
                 let width = counted.map(|(item, _)| item.value.len());
                 let item = match (counted, arith.initial) {
@@ -517,6 +503,10 @@ impl Sim {
         let touch = self.random.one_in(2).then(|| self.expiry());
         let remove = Remove { compare: None, invalidate, empty, touch, new_cas: None };
         let present = self.present(key).cloned();
+        self.attempt(
+            key,
+            vec![Vec::new(), present.as_ref().map_or_else(Vec::new, |item| item.value.clone())],
+        );
         let Some(result) = self.complete(key, |store, call| store.remove(call, &remove)) else { return };
         match (result, present) {
             (RemoveResult::Exists, _) => self.fail(key, "no cas was given"),
@@ -561,6 +551,10 @@ impl Sim {
             ..Fetch::default()
         };
         let present = self.present(key).cloned();
+        self.attempt(
+            key,
+            vec![Vec::new(), present.as_ref().map_or_else(Vec::new, |item| item.value.clone())],
+        );
         let now = self.now;
         let found = self.complete(key, |store, call| store.fetch(call, &fetch, |found| found.map(observed)));
         let Some(found) = found else { return };
@@ -656,29 +650,4 @@ impl Sim {
             self.fail(key, &format!("answered {got:?} (length, cas, expiry), the truth is {truth:?}"));
         }
     }
-}
-
-/// What an answer shows of an item (before this access), whether the caller won, and the expiry after.
-fn observed(found: &Found<'_>) -> (Item, bool, Expiry) {
-    let mut value = Vec::new();
-    found.value.append_to(&mut value);
-    let item = Item {
-        value,
-        client_flags: found.client_flags,
-        expiry: found.expiry,
-        cas: found.cas,
-        stale: found.stale,
-        win_sent: found.win_sent,
-    };
-    (item, found.won, found.expiry_after)
-}
-
-/// Equal as far as a reader that did not win may tell.
-fn same(found: &Item, truth: &Item) -> bool {
-    found.cas == truth.cas
-        && found.value == truth.value
-        && found.client_flags == truth.client_flags
-        && found.expiry.seconds_left(Seconds(0)) == truth.expiry.seconds_left(Seconds(0))
-        && found.stale == truth.stale
-        && (found.win_sent == truth.win_sent || truth.stale)
 }

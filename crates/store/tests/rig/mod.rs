@@ -83,6 +83,11 @@ impl Rig {
         }
     }
 
+    /// The same device and time under another store.
+    pub fn with_store(self, store: Store) -> Rig {
+        Rig { store, ..self }
+    }
+
     pub fn at(&self, seconds: u32) {
         self.now.set(Seconds(seconds));
         self.store.upkeep(self.now.get());

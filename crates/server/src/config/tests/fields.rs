@@ -129,7 +129,8 @@ fn larders_options_become_fields() {
     assert_eq!((config.ssd_write_limit, config.ssd_write_wait), (Some(100 << 20), Duration::from_millis(7)));
     assert_eq!((config.index_memory_bytes, config.item_size_bytes), (Some(9 << 20), 100));
     assert_eq!((config.conn_memory_bytes, config.io), (8 << 20, Io::Threads));
-    assert!(config.memory_file.is_some());
+    assert!(config.memory_file.is_some() && config.state_file.is_none());
+    assert_eq!(super::config(&["--state-file=/s"]).state_file, Some(PathBuf::from("/s")));
 }
 
 #[test]

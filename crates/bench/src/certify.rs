@@ -1,0 +1,158 @@
+//! Whether a run's figures may be quoted: what the generator itself did to them, and whether they hold
+//! together.
+//!
+//! - `generator` fails when the busiest thread ran for 90 % of the window or more; in an open loop also when
+//!   more than 70 % of the ceiling was achieved, or when p99 of the slip is 10 % of p99 of the response or
+//!   more. It warns when a thread could have run and waited for a CPU for more than 10 % of the window.
+//! - `rate`, of an open loop, fails when less than 95 % of the rate was achieved, and warns below 99 % and
+//!   when requests were never sent.
+//! - `little`, of a closed loop, fails when rate times mean response time is off the requests in flight by 5
+//!   %.
+//! - `hits` fails when gets found less than 1 % of their keys, unless that is expected.
+//! - `values` fails when a value was not what was stored under its key.
+//! - `errors` fails when more than 1 % of the requests were refused, and warns of any.
+//!
+//! In an open loop the generator's room is the ceiling: what it reached against a null server with the same
+//! shape. In a closed loop there is no such bound, since the generator always asks for more as soon as it
+//! may: what counts there is that it had to wait for the server. A thread that ran for less than 90 % of the
+//! window slept for the rest of it because nothing had been answered, so the server and not the generator set
+//! the rate. The ceiling is still said.
+//!
+//! With TLS the ceiling is still the one without it, and the check says so: the null server speaks no TLS.
+//! The room it shows is then too large by what encrypting costs, and it is the busiest thread and the slip
+//! that tell a generator with too much to do.
+
+use crate::engine::{Load, Plan};
+use crate::result::{Check, Run, Verdict};
+use crate::show;
+
+/// The share of the window that the busiest thread may run.
+pub const THREAD_MAX: f64 = 0.90;
+/// The share of the ceiling that an open loop may reach.
+pub const CEILING_MAX: f64 = 0.70;
+/// The share of p99 of the response that p99 of the slip may be.
+pub const SLIP_MAX: f64 = 0.10;
+/// How far rate times time may be from the requests in flight.
+pub const LITTLE_MAX: f64 = 0.05;
+/// The share of gets that have to find something.
+pub const HITS_MIN: f64 = 0.01;
+
+/// The checks of a run.
+pub fn checks(plan: &Plan, run: &Run) -> Vec<Check> {
+    if run.count() == 0 {
+        return vec![check("generator", Verdict::Fail, "nothing was answered in the window".to_string())];
+    }
+    let checks =
+        [generator(plan, run), rate(plan, run), little(plan, run), hits(plan, run), values(run), errors(run)];
+    checks.into_iter().flatten().collect()
+}
+
+fn check(name: &str, verdict: Verdict, says: String) -> Check {
+    Check { name: name.to_string(), verdict, says }
+}
+
+fn generator(plan: &Plan, run: &Run) -> Option<Check> {
+    let busiest = run.generator.busiest_thread;
+    let is_open = matches!(plan.load, Load::Open { .. });
+    let mut verdict = Verdict::Pass;
+    let mut says = format!("busiest thread {:.0} % of a CPU", busiest * 100.0);
+    if busiest >= THREAD_MAX {
+        verdict = Verdict::Fail;
+        says += ", no room: use more threads (-t) or fewer requests";
+    }
+    match run.generator.ceiling {
+        Some(ceiling) if ceiling > 0.0 => {
+            let share = run.rate() / ceiling;
+            let how = if plan.tls.is_some() { " without TLS" } else { "" };
+            says += &format!(", {:.0} % of its ceiling{how} {}", share * 100.0, show::rate(ceiling));
+            if is_open && share > CEILING_MAX {
+                verdict = Verdict::Fail;
+                says += " (70 % is the most)";
+            }
+        }
+        _ if is_open => says += ", not calibrated",
+        _ => {}
+    }
+    if is_open {
+        let (slip, response) = (run.slip.quantile_ns(0.99) as f64, run.response().quantile_ns(0.99) as f64);
+        says += &format!(", slip p99 {}", show::time(slip));
+        if slip >= SLIP_MAX * response && slip > 0.0 {
+            verdict = Verdict::Fail;
+            says += &format!(" of {} (10 % is the most)", show::time(response));
+        }
+    }
+    let waited = run.generator.most_waiting_thread;
+    if waited > 0.10 {
+        verdict = if verdict == Verdict::Fail { verdict } else { Verdict::Warn };
+        says += &format!(", waited for a CPU {:.0} % of the time: pin it (--cpus)", waited * 100.0);
+    }
+    Some(check("generator", verdict, says))
+}
+
+fn rate(plan: &Plan, run: &Run) -> Option<Check> {
+    let Load::Open { rate, .. } = plan.load else { return None };
+    run.load.rate?;
+    let share = run.rate() / rate;
+    let mut says = format!("{:.2} % of {} were answered", share * 100.0, show::rate(rate));
+    if run.dropped > 0 {
+        says += &format!(", {} were never sent", show::count(run.dropped));
+    }
+    // Of few requests, Poisson's own spread is more than a percent.
+    let noise = 4.0 / (run.count() as f64).sqrt();
+    let verdict = match share {
+        _ if run.cut_short.is_some() => Verdict::Skipped,
+        share if share < 0.95 - noise => Verdict::Fail,
+        share if share < 0.99 - noise || run.dropped > 0 => Verdict::Warn,
+        _ => Verdict::Pass,
+    };
+    Some(check("rate", verdict, says))
+}
+
+fn little(plan: &Plan, run: &Run) -> Option<Check> {
+    let Load::Closed { pipeline } = plan.load else { return None };
+    let in_flight = plan.connections as f64 * f64::from(pipeline);
+    let product = run.rate() * run.response().mean_ns() / 1e9;
+    let says = format!("X*R {product:.2} against {in_flight:.0} in flight");
+    // With so few rounds, the edges of the window weigh more than the check is fine.
+    let is_short = (run.count() as f64) < 100.0 * in_flight;
+    let verdict = match (product / in_flight - 1.0).abs() {
+        _ if run.cut_short.is_some() || is_short || plan.requests.is_some() => Verdict::Skipped,
+        off if off > LITTLE_MAX => Verdict::Fail,
+        _ => Verdict::Pass,
+    };
+    Some(check("little", verdict, says))
+}
+
+fn hits(plan: &Plan, run: &Run) -> Option<Check> {
+    let gets = run.verbs.iter().find(|verb| verb.name == "get")?;
+    let share = gets.hits as f64 / ((gets.hits + gets.misses) as f64).max(1.0);
+    let mut says = format!("{:.1} % of the keys were found", share * 100.0);
+    let is_miss = share < HITS_MIN && gets.hits + gets.misses > 0;
+    if is_miss && !plan.expect_misses {
+        says += ": a run of misses measures no gets; use --prefill, or say --expect-misses";
+    }
+    let is_wrong = is_miss && !plan.expect_misses;
+    Some(check("hits", if is_wrong { Verdict::Fail } else { Verdict::Pass }, says))
+}
+
+fn values(run: &Run) -> Option<Check> {
+    let verified = &run.verified;
+    if verified.checked == 0 {
+        let says = format!("none was looked at (--verify {})", verified.mode);
+        return verified.wrong.gt(&0).then(|| check("values", Verdict::Fail, says));
+    }
+    let says = format!("{} wrong of {} verified", verified.wrong, verified.checked);
+    let verdict = if verified.wrong > 0 { Verdict::Fail } else { Verdict::Pass };
+    Some(check("values", verdict, says))
+}
+
+fn errors(run: &Run) -> Option<Check> {
+    let errors: u64 = run.verbs.iter().map(|verb| verb.errors).sum();
+    if errors == 0 {
+        return None;
+    }
+    let said = run.errors_said.first().map_or("", String::as_str);
+    let is_many = errors as f64 > 0.01 * run.count() as f64;
+    let verdict = if is_many { Verdict::Fail } else { Verdict::Warn };
+    Some(check("errors", verdict, format!("{} were refused: {said}", show::count(errors))))
+}

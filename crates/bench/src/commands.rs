@@ -1,0 +1,152 @@
+//! The commands, one a file, and how they end.
+
+pub mod agent;
+pub mod calibrate;
+pub mod compare;
+#[cfg(feature = "counter")]
+pub mod counter;
+pub mod fleet;
+pub mod hosts;
+pub mod live;
+pub mod load;
+mod null_server;
+pub mod output;
+pub mod replay;
+pub mod report;
+pub mod run;
+pub mod scenario;
+pub mod summary;
+pub mod sweep;
+mod tier;
+pub mod tls;
+pub mod trace;
+pub mod workload;
+
+use clap::{Parser, Subcommand};
+use std::fmt;
+use std::process::ExitCode;
+
+/// How a command ended; the status of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything went well.
+    Ok = 0,
+    /// It could not be done, or was cut short; results so far were kept.
+    Error = 1,
+    /// The command line was wrong.
+    Usage = 2,
+    /// A service level was not kept, or a comparison failed.
+    Missed = 3,
+    /// The server gave a wrong answer.
+    Wrong = 4,
+    /// The figures can not be trusted.
+    NotCertified = 5,
+}
+
+/// Why a command failed, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The line.
+    pub says: String,
+    /// The status it leads to.
+    pub exit: Exit,
+}
+
+impl Failure {
+    /// It could not be done.
+    pub fn error(says: impl fmt::Display) -> Self {
+        Self { says: says.to_string(), exit: Exit::Error }
+    }
+
+    /// It was asked for wrongly.
+    pub fn usage(says: impl fmt::Display) -> Self {
+        Self { says: says.to_string(), exit: Exit::Usage }
+    }
+}
+
+impl From<crate::engine::Error> for Failure {
+    fn from(error: crate::engine::Error) -> Self {
+        match error {
+            crate::engine::Error::Plan(says) => Self::usage(says),
+            error => Self::error(error),
+        }
+    }
+}
+
+/// A cache benchmark that can be trusted.
+#[derive(Debug, Parser)]
+#[command(name = "larder-bench", version, max_term_width = 100, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "Exit status: 0 ok, 1 run error or cut short, 2 usage, 3 service level or \
+    comparison failed, 4 wrong answer from the server, 5 not certified";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure one workload against one server
+    Run(Box<run::Args>),
+    /// Make published benchmarks again, their figures beside ours
+    Scenario(scenario::Args),
+    /// Look the hosts of a fleet over, without any load
+    Fleet(fleet::Args),
+    /// One host's part of a fleet's run
+    #[command(hide = true)]
+    Agent(agent::Args),
+    /// Measure latency against throughput
+    Sweep(Box<sweep::Args>),
+    /// Increment one counter from many threads, and prove that every store did it right
+    #[cfg(feature = "counter")]
+    Counter(counter::Args),
+    /// Find what this generator can do at most, against a server that does nothing
+    Calibrate(Box<calibrate::Args>),
+    /// Compare two results, pair by pair, with 95 % intervals
+    Compare(Box<compare::Args>),
+    /// Make a page, Markdown, CSV and HDR logs of results
+    Report(Box<report::Args>),
+    /// Replay a trace of requests against a server
+    Replay(Box<replay::Args>),
+    /// Say what LRU and a cache that knows the future would miss of a trace
+    Trace(trace::Args),
+    /// Measure a cache in the client before one on the network (not there yet)
+    Tier(tier::Args),
+    /// List the published workloads, or make a trace of one
+    Workload(workload::Args),
+    #[command(hide = true)]
+    NullServer(null_server::Args),
+}
+
+/// Reads the command line and does what it says.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { 0 });
+        }
+    };
+    let ended = match cli.command {
+        Command::Run(args) => run::run(*args),
+        Command::Scenario(args) => scenario::run(args),
+        Command::Fleet(args) => fleet::run(args),
+        Command::Agent(args) => agent::run(args),
+        Command::Sweep(args) => sweep::run(*args),
+        #[cfg(feature = "counter")]
+        Command::Counter(args) => Ok(counter::run(args)),
+        Command::Calibrate(args) => calibrate::run(*args),
+        Command::Compare(args) => compare::run(*args),
+        Command::Report(args) => report::run(*args),
+        Command::Replay(args) => replay::run(*args),
+        Command::Trace(args) => trace::run(&args),
+        Command::Tier(args) => tier::run(&args),
+        Command::Workload(args) => workload::run(args),
+        Command::NullServer(args) => null_server::run(args),
+    };
+    let exit = ended.unwrap_or_else(|failure| {
+        eprintln!("larder-bench: {}", failure.says);
+        failure.exit
+    });
+    ExitCode::from(exit as u8)
+}

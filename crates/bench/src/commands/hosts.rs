@@ -1,0 +1,73 @@
+//! The options that name the hosts of a fleet, for every command that can use several.
+
+use super::Failure;
+use crate::engine::Plan;
+use crate::fleet::{Fleet, Program, Transport, host};
+use crate::watch::{self, Targets};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// The options that name the hosts of a fleet.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
+pub struct Args {
+    /// Load from these hosts at once: USER@HOST:PORT,HOST,... A host `local` is
+    /// this one; HOST*3 takes one three times. -c, -R and -n are totals over
+    /// all hosts, -t is each host's
+    #[arg(long, value_name = "LIST", help_heading = "Fleet", conflicts_with = "hosts_file")]
+    pub hosts: Option<String>,
+    /// The same from a file, one or several a line, # begins a comment
+    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
+    pub hosts_file: Option<PathBuf>,
+    /// What leads to a shell on a host. {host} in it stands for the host, as in
+    /// 'ip netns exec {host}' or 'docker exec -i {host}'; {port} for its port;
+    /// without {host}, it is appended as ssh wants it
+    #[arg(long, value_name = "COMMAND", default_value = host::SSH, help_heading = "Fleet")]
+    pub ssh: String,
+    /// Where larder-bench is on the hosts [default: this program is copied to a
+    /// private folder in their $TMPDIR or /tmp, once]
+    #[arg(long, value_name = "PATH", help_heading = "Fleet")]
+    pub remote: Option<String>,
+    /// Watch the server's process and device on this host, by --ssh
+    /// (--server-pid and --iostat are that host's then)
+    #[arg(long, value_name = "HOST", help_heading = "Checks")]
+    pub server_ssh: Option<String>,
+}
+
+impl Args {
+    /// Lets another host's eye watch the server, if the options name one.
+    ///
+    /// # Errors
+    /// They are wrong, or that host can not be reached, or there is no such process.
+    pub fn watch(&self, plan: &mut Plan) -> Result<(), Failure> {
+        let Some(spec) = &self.server_ssh else { return Ok(()) };
+        let transport = Transport::parse(&self.ssh).map_err(Failure::usage)?;
+        let hosts = host::parse(spec).map_err(Failure::usage)?;
+        let [host] = hosts.as_slice() else {
+            return Err(Failure::usage(format!("--server-ssh {spec}: a server has one host")));
+        };
+        let Targets { process, device, .. } = &plan.watch;
+        let eye = watch::Remote::open(&transport, host, *process, device.as_deref(), &plan.address)
+            .map_err(|says| Failure::error(format!("--server-ssh {spec}: {says}")))?;
+        plan.watch.eye = Some(Arc::new(Mutex::new(eye)));
+        Ok(())
+    }
+
+    /// The fleet that the options name, if they name one.
+    ///
+    /// # Errors
+    /// They are wrong.
+    pub fn fleet(&self) -> Result<Option<Fleet>, Failure> {
+        let hosts = match (&self.hosts, &self.hosts_file) {
+            (Some(list), _) => host::parse(list),
+            (None, Some(file)) => host::parse_file(file),
+            (None, None) => return Ok(None),
+        };
+        let hosts = hosts.map_err(Failure::usage)?;
+        let transport = Transport::parse(&self.ssh).map_err(Failure::usage)?;
+        let program = Program::new(self.remote.as_deref()).map_err(|error| {
+            Failure::error(format!("this program can not be copied: {error}; use --remote"))
+        })?;
+        Ok(Some(Fleet { hosts, transport, program }))
+    }
+}

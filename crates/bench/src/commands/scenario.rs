@@ -1,0 +1,303 @@
+//! `larder-bench scenario`: the five published benchmarks, made again.
+
+use super::{Exit, Failure, output};
+use crate::report;
+use crate::result::Document;
+use crate::scenario::folder::Folder;
+use crate::scenario::stage::Peer;
+use crate::scenario::text::{hanging, table, wrapped};
+use crate::scenario::{ALL, Host, Options, Part, Run, Scenario, host, named, text};
+use crate::workload::parse;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Make published benchmarks of caches again: the document's figures beside
+/// ours, with checks.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Name the scenarios
+    List,
+    /// Say what one is, with the document's figures
+    Show {
+        /// Its name
+        #[arg(value_parser = scenario)]
+        name: Scenario,
+    },
+    /// Run one, several or all
+    Run(Box<RunArgs>),
+}
+
+/// Run scenarios: servers are started here, on free ports, and ended again.
+#[derive(Debug, clap::Args)]
+struct RunArgs {
+    /// Names as `list` shows them, or all
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// How long all of them together may take, about
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = parse::duration)]
+    budget: Duration,
+    /// Larder's program [default: beside this one, else in PATH]
+    #[arg(long, value_name = "PATH")]
+    larder: Option<PathBuf>,
+    /// Whom to compare it with: memcached, redis or none [default: all that
+    /// are installed]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = peer)]
+    peers: Option<Vec<Option<Peer>>>,
+    /// A MongoDB for counter-shootout
+    #[arg(long, value_name = "URL")]
+    mongodb: Option<String>,
+    /// Keep the document's flaws where that means something
+    #[arg(long)]
+    as_seed: bool,
+    /// Where servers may keep their files [default: $TMPDIR or /tmp]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Write the report into this folder: a page, Markdown, CSV, JSON
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Write the result to a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Say nothing but errors while it runs
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+fn scenario(name: &str) -> Result<Scenario, String> {
+    named(name).ok_or_else(|| format!("there is no scenario `{name}`; there are {}", names()))
+}
+
+fn names() -> String {
+    ALL.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(", ")
+}
+
+fn peer(name: &str) -> Result<Option<Peer>, String> {
+    match name {
+        "none" => Ok(None),
+        name => match Peer::ALL.into_iter().find(|peer| peer.name() == name) {
+            Some(peer) => Ok(Some(peer)),
+            None => Err("is one of memcached, redis, none".to_string()),
+        },
+    }
+}
+
+/// Does it.
+///
+/// # Errors
+/// Nothing could be run, or the result could not be written.
+pub fn run(args: Args) -> Result<Exit, Failure> {
+    let width = output::width();
+    match args.command {
+        Command::List => {
+            for scenario in ALL {
+                print(&listed(scenario, width));
+            }
+            Ok(Exit::Ok)
+        }
+        Command::Show { name } => {
+            show(&name, width);
+            Ok(Exit::Ok)
+        }
+        Command::Run(args) => play(&args, width),
+    }
+}
+
+fn listed(scenario: &Scenario, width: usize) -> String {
+    let line = format!("{:<17} {}\n", scenario.name, scenario.about);
+    if line.len() <= width {
+        line
+    } else {
+        format!("{}\n{}", scenario.name, hanging("", scenario.about, width))
+    }
+}
+
+/// Whoever reads this may have gone; the exit status tells the rest.
+fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+fn show(scenario: &Scenario, width: usize) {
+    let heading = format!("{}: {}", scenario.name, scenario.about);
+    let mut page = format!("{}\n\n", wrapped(&heading, width, "  "));
+    for (name, words) in [("asks", scenario.question), ("runs", scenario.runs), ("fixes", scenario.fixes)] {
+        page += &hanging(name, words, width);
+    }
+    for one in (scenario.document)() {
+        page += &format!("\n{}", table(&one, width));
+    }
+    print(&page);
+}
+
+fn play(args: &RunArgs, width: usize) -> Result<Exit, Failure> {
+    let scenarios = chosen(&args.names)?;
+    let options = Options {
+        larder: larder(args.larder.as_deref())?,
+        peers: match &args.peers {
+            None => Peer::ALL.to_vec(),
+            Some(peers) => peers.iter().copied().flatten().collect(),
+        },
+        as_seed: args.as_seed,
+        mongodb: args.mongodb.clone(),
+    };
+    writable(args)?;
+    let parent = args.folder.clone().unwrap_or_else(std::env::temp_dir);
+    let no_place = |e: io::Error| Failure::error(format!("{}: {e}; say --folder DIR", parent.display()));
+    // Servers run in folders of their own, where a relative path would lead elsewhere.
+    let folder = parent.canonicalize().and_then(|parent| Folder::new(&parent)).map_err(no_place)?;
+    let stop = stop_on_signals();
+    let host = Host::look();
+    let mut document = output::document();
+    document.title = match scenarios.as_slice() {
+        [one] => format!("Scenario {}", one.name),
+        all => format!("{} scenarios", all.len()),
+    };
+    document.environment.facts = host.facts(folder.path());
+    let is_live = !args.quiet && io::stdout().is_terminal();
+    let tell = |what: &str| {
+        if is_live {
+            print(&format!("\r\x1b[2K{}", what.get(..width.saturating_sub(1)).unwrap_or(what)));
+        }
+    };
+    let run = Run { options: &options, host: &host, folder: folder.path(), stop: &stop, tell: &tell };
+    let (mut is_wrong, mut is_certified) = (false, true);
+    let is_whole = run.all(&scenarios, args.budget, &mut |scenario: &Scenario, part: Part| {
+        tell("");
+        if !args.quiet {
+            let line = "=".repeat(width.min(78));
+            print(&format!(
+                "{line}\n{}\n\n",
+                wrapped(&format!("{}: {}", scenario.name, scenario.about), width, "  ")
+            ));
+            print(&format!("{}\n", text::part(&part, width)));
+        }
+        is_wrong |= part.is_wrong();
+        is_certified &= part.is_certified();
+        part.add_to(&mut document);
+    });
+    // Servers are gone by now, and their files go before the report is written: it may need the room.
+    drop(folder);
+    versions(&mut document);
+    write(args, &document)?;
+    if !is_whole {
+        let why = match stop.load(Ordering::Relaxed) {
+            true => "stopped; these are the results so far",
+            false => "a scenario did not come to its end; its check `scenario` says why",
+        };
+        eprintln!("larder-bench: {why}");
+    }
+    Ok(match () {
+        () if is_wrong => Exit::Wrong,
+        () if !is_whole => Exit::Error,
+        () if !is_certified => Exit::NotCertified,
+        () => Exit::Ok,
+    })
+}
+
+fn chosen(names: &[String]) -> Result<Vec<Scenario>, Failure> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(ALL.to_vec());
+    }
+    // In their own order, each once.
+    let wrong = names.iter().find_map(|name| scenario(name).err());
+    match wrong {
+        Some(says) => Err(Failure::usage(says)),
+        None => Ok(ALL
+            .iter()
+            .copied()
+            .filter(|scenario| names.iter().any(|name| name == scenario.name))
+            .collect()),
+    }
+}
+
+/// Larder's program: the one given, else beside this one, else in PATH.
+fn larder(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(path) = given {
+        return match path.canonicalize() {
+            Ok(path) if path.is_file() => Ok(path),
+            _ => Err(Failure::usage(format!("--larder {}: there is no such program", path.display()))),
+        };
+    }
+    let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join("larder")));
+    beside
+        .filter(|path| path.is_file())
+        .or_else(|| host::program("larder", &[]))
+        .ok_or_else(|| Failure::usage("larder is neither beside this program nor in PATH; say --larder PATH"))
+}
+
+/// Nobody should learn after a quarter of an hour that there is no place for the result.
+fn writable(args: &RunArgs) -> Result<(), Failure> {
+    if let Some(folder) = &args.output {
+        let made = std::fs::create_dir_all(folder);
+        made.map_err(|e| Failure::error(format!("-o {}: {e}", folder.display())))?;
+    }
+    if let Some(path) = &args.json {
+        let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        opened.map_err(|e| Failure::error(format!("--json {}: {e}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// Only the flag: a second Ctrl-C must not leave servers behind, and the first one is heard soon everywhere.
+fn stop_on_signals() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let _ = signal_hook::flag::register(signal, Arc::clone(&stop));
+    }
+    stop
+}
+
+/// The versions of the servers that were measured, in the environment.
+fn versions(document: &mut Document) {
+    let of_runs = document.runs.iter().map(|run| run.server.clone());
+    let of_counters = document.counters.iter().map(|one| format!("{} {}", one.store, one.version));
+    let mut versions: Vec<String> =
+        of_runs.chain(of_counters).filter(|version| !version.is_empty()).collect();
+    versions.sort();
+    versions.dedup();
+    document.environment.facts.push(("servers".to_string(), versions.join("; ")));
+}
+
+fn write(args: &RunArgs, document: &Document) -> Result<(), Failure> {
+    let json = args.json.as_deref().map_or(Ok(()), |path| output::write_json(path, document));
+    if let Some(folder) = &args.output {
+        report::write_bundle(folder, document)
+            .map_err(|e| Failure::error(format!("the report could not be written: {e}")))?;
+        if !args.quiet {
+            print(&format!("report: {}\n", folder.join("report.html").display()));
+        }
+    }
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_chosen_in_their_own_order() {
+        let chosen = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            chosen(&names).map(|all| all.iter().map(|one| one.name).collect::<Vec<_>>())
+        };
+        assert_eq!(chosen(&["perl-tiers", "php-loop", "php-loop"]), Ok(vec!["php-loop", "perl-tiers"]));
+        assert_eq!(chosen(&["all"]).map(|all| all.len()), Ok(ALL.len()));
+        assert!(chosen(&["php"]).is_err_and(|failure| failure.says.contains("counter-shootout")));
+    }
+
+    #[test]
+    fn peers_have_names() {
+        assert_eq!(peer("redis"), Ok(Some(Peer::Redis)));
+        assert_eq!(peer("none"), Ok(None));
+        assert!(peer("valkey").is_err());
+    }
+}

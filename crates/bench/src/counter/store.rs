@@ -1,0 +1,276 @@
+//! What a store has to do to take part, and which ones there are. How each talks lives in one file each.
+
+mod broken;
+mod memcached;
+mod memcached_binary;
+mod mongodb;
+mod mysql;
+mod orm;
+mod postgres;
+mod redis;
+mod session;
+mod wire;
+
+use std::fmt;
+use std::time::Duration;
+
+/// The name of the counter, wherever a store wants a key.
+pub const KEY: &str = "larder-bench-counter";
+
+/// A store with one counter in it.
+pub trait Store: Send + Sync {
+    /// The server's name and version as it says them. It fails, in one line, when the server cannot be
+    /// reached.
+    fn version(&self) -> Result<String, Error>;
+
+    /// Creates what the counter needs: a table, a function. Called once.
+    fn prepare(&self) -> Result<(), Error>;
+
+    /// Puts the counter back to where the next increment answers 1.
+    fn reset(&self) -> Result<(), Error>;
+
+    /// A connection of its own.
+    fn connect(&self) -> Result<Box<dyn Worker>, Error>;
+
+    /// The counter's value; 0 when it does not exist.
+    fn read(&self) -> Result<u64, Error>;
+}
+
+/// One connection that increments.
+pub trait Worker: Send {
+    /// Adds 1 and returns the value the store answered.
+    fn increment(&mut self) -> Result<u64, Failure>;
+}
+
+/// Why an increment has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The store answered that it did not do it.
+    Refused(String),
+    /// No answer, or none that tells: it may have happened. The connection is of no use any more.
+    Lost(String),
+}
+
+/// Why a store cannot be used, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(pub String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Drivers like to say it on several lines.
+        f.write_str(&self.0.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(why) | Failure::Lost(why) => Self(why),
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Which of a database's ways to increment is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Sql {
+    /// One statement that the database has for it
+    #[default]
+    Idiomatic,
+    /// What the document of 2015 used
+    AsSeed,
+}
+
+/// How to talk to the stores.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Which statements.
+    pub sql: Sql,
+    /// How long an answer may take before it counts as lost.
+    pub timeout: Duration,
+}
+
+/// The kinds of stores there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// memcached's text protocol.
+    Memcached,
+    /// memcached's binary protocol.
+    MemcachedBinary,
+    /// memcached's meta commands.
+    MemcachedMeta,
+    /// redis.
+    Redis,
+    /// MariaDB or MySQL, a table of the MEMORY engine.
+    MariadbMemory,
+    /// MariaDB or MySQL, a table of the InnoDB engine.
+    MariadbInnodb,
+    /// The MEMORY table through an object-relational mapper.
+    MariadbOrm,
+    /// PostgreSQL, an ordinary table.
+    Postgres,
+    /// PostgreSQL, an unlogged table.
+    PostgresUnlogged,
+    /// MongoDB, or what speaks its wire.
+    Mongodb,
+    /// A counter that is wrong on purpose.
+    BrokenRmw,
+}
+
+impl Kind {
+    /// All, in the order to show them.
+    pub const ALL: [Self; 11] = [
+        Self::Memcached,
+        Self::MemcachedBinary,
+        Self::MemcachedMeta,
+        Self::Redis,
+        Self::MariadbMemory,
+        Self::MariadbInnodb,
+        Self::MariadbOrm,
+        Self::Postgres,
+        Self::PostgresUnlogged,
+        Self::Mongodb,
+        Self::BrokenRmw,
+    ];
+
+    /// Those of the document of 2015, and the two that are told from theirs by durability alone: a run
+    /// without one of them says so.
+    pub const EXPECTED: [Self; 8] = [
+        Self::Memcached,
+        Self::Redis,
+        Self::MariadbMemory,
+        Self::MariadbInnodb,
+        Self::MariadbOrm,
+        Self::Postgres,
+        Self::PostgresUnlogged,
+        Self::Mongodb,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memcached => "memcached",
+            Self::MemcachedBinary => "memcached-binary",
+            Self::MemcachedMeta => "memcached-meta",
+            Self::Redis => "redis",
+            Self::MariadbMemory => "mariadb-memory",
+            Self::MariadbInnodb => "mariadb-innodb",
+            Self::MariadbOrm => "mariadb-orm",
+            Self::Postgres => "postgres",
+            Self::PostgresUnlogged => "postgres-unlogged",
+            Self::Mongodb => "mongodb",
+            Self::BrokenRmw => "broken-rmw",
+        }
+    }
+
+    /// The kind of that name. Larder speaks memcached, so `larder` is the same as `memcached`.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = name.replacen("larder", "memcached", 1);
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// What it is, in a few words.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Memcached => "any memcached server, text protocol",
+            Self::MemcachedBinary => "any memcached server, binary protocol",
+            Self::MemcachedMeta => "any memcached server, meta commands",
+            Self::Redis => "redis, or what speaks its protocol",
+            Self::MariadbMemory => "MariaDB, a table ENGINE=MEMORY",
+            Self::MariadbInnodb => "MariaDB, a table ENGINE=InnoDB",
+            Self::MariadbOrm => "MariaDB, ENGINE=MEMORY, through the ORM sea-orm",
+            Self::Postgres => "PostgreSQL, a logged table",
+            Self::PostgresUnlogged => "PostgreSQL, an unlogged table",
+            Self::Mongodb => "MongoDB, or what speaks its wire",
+            Self::BrokenRmw => "wrong on purpose: get, then set, over memcached; must be caught",
+        }
+    }
+
+    /// An address as it may be given.
+    pub fn example(self) -> &'static str {
+        match self {
+            Self::Memcached | Self::MemcachedBinary | Self::MemcachedMeta | Self::BrokenRmw => {
+                "127.0.0.1:11211"
+            }
+            Self::Redis => "redis://127.0.0.1:6379/15",
+            Self::MariadbMemory | Self::MariadbInnodb | Self::MariadbOrm => {
+                "mysql://user:password@127.0.0.1:3306/"
+            }
+            Self::Postgres | Self::PostgresUnlogged => "postgres://user:password@127.0.0.1:5432/database",
+            Self::Mongodb => "mongodb://127.0.0.1:27017/",
+        }
+    }
+
+    /// What is created before the first increment, if anything.
+    pub fn schema(self, sql: Sql) -> Option<String> {
+        match self {
+            Self::MariadbMemory | Self::MariadbOrm => Some(mysql::Table::MEMORY.schema()),
+            Self::MariadbInnodb => Some(mysql::Table::INNODB.schema()),
+            Self::Postgres => Some(postgres::Table::LOGGED.schema(sql)),
+            Self::PostgresUnlogged => Some(postgres::Table::UNLOGGED.schema(sql)),
+            _ => None,
+        }
+    }
+
+    /// The exact request or statement of one increment.
+    pub fn statement(self, sql: Sql) -> String {
+        match self {
+            Self::Memcached => memcached::TEXT_STATEMENT.into(),
+            Self::MemcachedMeta => memcached::META_STATEMENT.into(),
+            Self::MemcachedBinary => memcached_binary::STATEMENT.into(),
+            Self::Redis => redis::STATEMENT.into(),
+            Self::MariadbMemory => mysql::Table::MEMORY.statement(sql),
+            Self::MariadbInnodb => mysql::Table::INNODB.statement(sql),
+            Self::MariadbOrm => orm::statement(sql),
+            Self::Postgres => postgres::Table::LOGGED.statement(sql),
+            Self::PostgresUnlogged => postgres::Table::UNLOGGED.statement(sql),
+            Self::Mongodb => mongodb::statement(sql).into(),
+            Self::BrokenRmw => broken::STATEMENT.into(),
+        }
+    }
+
+    /// What puts the counter back to nothing.
+    pub fn reset(self) -> String {
+        match self {
+            Self::Memcached | Self::MemcachedBinary | Self::MemcachedMeta | Self::BrokenRmw => {
+                format!("delete {KEY}")
+            }
+            Self::Redis => format!("DEL {KEY}"),
+            Self::MariadbMemory | Self::MariadbOrm => mysql::Table::MEMORY.reset(),
+            Self::MariadbInnodb => mysql::Table::INNODB.reset(),
+            Self::Postgres => postgres::Table::LOGGED.reset(),
+            Self::PostgresUnlogged => postgres::Table::UNLOGGED.reset(),
+            Self::Mongodb => mongodb::RESET.into(),
+        }
+    }
+
+    /// The store at an address. Nothing is sent yet; an address that cannot be understood is an error.
+    pub fn open(self, address: &str, options: Options) -> Result<Box<dyn Store>, Error> {
+        Ok(match self {
+            Self::Memcached => {
+                Box::new(memcached::Memcached::new(address, options, memcached::Dialect::Text))
+            }
+            Self::MemcachedMeta => {
+                Box::new(memcached::Memcached::new(address, options, memcached::Dialect::Meta))
+            }
+            Self::MemcachedBinary => Box::new(memcached_binary::Binary::new(address, options)),
+            Self::Redis => Box::new(redis::Redis::new(address, options)?),
+            Self::MariadbMemory => Box::new(mysql::MySql::new(address, options, mysql::Table::MEMORY)?),
+            Self::MariadbInnodb => Box::new(mysql::MySql::new(address, options, mysql::Table::INNODB)?),
+            Self::MariadbOrm => Box::new(orm::Orm::new(address, options)?),
+            Self::Postgres => Box::new(postgres::Postgres::new(address, options, postgres::Table::LOGGED)?),
+            Self::PostgresUnlogged => {
+                Box::new(postgres::Postgres::new(address, options, postgres::Table::UNLOGGED)?)
+            }
+            Self::Mongodb => Box::new(mongodb::MongoDb::new(address, options)?),
+            Self::BrokenRmw => Box::new(broken::Broken::new(address, options)),
+        })
+    }
+}

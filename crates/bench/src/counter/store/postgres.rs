@@ -1,0 +1,165 @@
+//! A counter in a table of PostgreSQL.
+
+use super::session::Session;
+use super::{Error, Failure, Options, Sql, Store, Worker};
+use tokio_postgres::error::Severity;
+use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+
+/// A table, and whether it survives a crash.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    name: &'static str,
+    is_logged: bool,
+}
+
+impl Table {
+    /// Durable.
+    pub const LOGGED: Self = Self { name: "larder_bench_cache", is_logged: true };
+    /// Empty after a crash, as in the document of 2015.
+    pub const UNLOGGED: Self = Self { name: "larder_bench_cache_unlogged", is_logged: false };
+
+    /// What creates it.
+    pub fn schema(self, sql: Sql) -> String {
+        let Self { name, is_logged } = self;
+        let unlogged = if is_logged { "" } else { "UNLOGGED " };
+        let table = format!(
+            "DROP TABLE IF EXISTS {name}; \
+             CREATE {unlogged}TABLE {name} (key varchar(1024) PRIMARY KEY, value integer NOT NULL)"
+        );
+        match sql {
+            Sql::Idiomatic => table,
+            Sql::AsSeed => format!(
+                "{table}; CREATE OR REPLACE FUNCTION {name}_upsertism(k text) RETURNS integer \
+                 LANGUAGE plpgsql AS $$ DECLARE v integer; BEGIN \
+                 INSERT INTO {name} VALUES (k, 1) RETURNING value INTO v; RETURN v; \
+                 EXCEPTION WHEN unique_violation THEN \
+                 UPDATE {name} SET value = value + 1 WHERE key = k RETURNING value INTO v; RETURN v; \
+                 END $$"
+            ),
+        }
+    }
+
+    /// What increments.
+    pub fn statement(self, sql: Sql) -> String {
+        let name = self.name;
+        match sql {
+            Sql::Idiomatic => format!(
+                "INSERT INTO {name} AS c VALUES ('counter', 1) \
+                 ON CONFLICT (key) DO UPDATE SET value = c.value + 1 RETURNING value"
+            ),
+            Sql::AsSeed => format!("SELECT {name}_upsertism('counter')"),
+        }
+    }
+
+    /// What empties it.
+    pub fn reset(self) -> String {
+        format!("TRUNCATE TABLE {}", self.name)
+    }
+
+    /// What reads the counter.
+    pub fn read(self) -> String {
+        format!("SELECT value FROM {} WHERE key = 'counter'", self.name)
+    }
+}
+
+/// A server and a table in it.
+pub struct Postgres {
+    config: Config,
+    options: Options,
+    table: Table,
+}
+
+impl Postgres {
+    /// At an address that begins with `postgres://` or `postgresql://`.
+    pub fn new(address: &str, options: Options, table: Table) -> Result<Self, Error> {
+        let mut config: Config = address.parse().map_err(error)?;
+        config.connect_timeout(options.timeout).application_name("larder-bench");
+        Ok(Self { config, options, table })
+    }
+
+    fn client(&self) -> Result<(Session, Client), Error> {
+        let session = Session::new(self.options.timeout)?;
+        let (client, connection) = session.wait(self.config.connect(NoTls), error)?;
+        session.spawn(async {
+            // What breaks the connection is also the error of the request that waits for it.
+            let _ = connection.await;
+        });
+        Ok((session, client))
+    }
+
+    fn batch(&self, sql: &str) -> Result<(), Error> {
+        let (session, client) = self.client()?;
+        session.wait(client.batch_execute(sql), error)
+    }
+}
+
+impl Store for Postgres {
+    fn version(&self) -> Result<String, Error> {
+        let (session, client) = self.client()?;
+        let row = session.wait(client.query_one("SHOW server_version", &[]), error)?;
+        row.try_get(0).map_err(error)
+    }
+
+    fn prepare(&self) -> Result<(), Error> {
+        self.batch(&self.table.schema(self.options.sql))
+    }
+
+    fn reset(&self) -> Result<(), Error> {
+        self.batch(&self.table.reset())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Worker>, Error> {
+        let (session, client) = self.client()?;
+        let statement = session.wait(client.prepare(&self.table.statement(self.options.sql)), error)?;
+        Ok(Box::new(Incrementing { session, client, statement }))
+    }
+
+    fn read(&self) -> Result<u64, Error> {
+        let (session, client) = self.client()?;
+        let row = session.wait(client.query_opt(&self.table.read(), &[]), error)?;
+        match row {
+            None => Ok(0),
+            Some(row) => value(&row).map_err(Error),
+        }
+    }
+}
+
+struct Incrementing {
+    session: Session,
+    client: Client,
+    statement: Statement,
+}
+
+impl Worker for Incrementing {
+    fn increment(&mut self) -> Result<u64, Failure> {
+        let row = self.session.increment(self.client.query_one(&self.statement, &[]), failure)?;
+        value(&row).map_err(Failure::Lost)
+    }
+}
+
+fn value(row: &Row) -> Result<u64, String> {
+    let value: i32 = row.try_get(0).map_err(|error| error.to_string())?;
+    u64::try_from(value).map_err(|_| format!("the counter holds {value}"))
+}
+
+/// An error of the statement undid it; one that ends the connection may have come after it.
+fn failure(problem: tokio_postgres::Error) -> Failure {
+    let answer = problem.as_db_error().filter(|answer| answer.parsed_severity() == Some(Severity::Error));
+    let is_refusal = answer.is_some();
+    let Error(why) = error(problem);
+    if is_refusal { Failure::Refused(why) } else { Failure::Lost(why) }
+}
+
+/// The driver's own words name the step only; the server's or the system's say why.
+fn error(problem: tokio_postgres::Error) -> Error {
+    let mut words = problem.to_string();
+    let mut source = std::error::Error::source(&problem);
+    while let Some(inner) = source {
+        let inner_words = inner.to_string();
+        if !words.contains(&inner_words) {
+            words = format!("{words}: {inner_words}");
+        }
+        source = inner.source();
+    }
+    Error(words)
+}

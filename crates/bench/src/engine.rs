@@ -1,0 +1,85 @@
+//! The load generator: connections over threads, one event loop each, and what they measured.
+//!
+//! ```text
+//!   Plan -> execute -> a thread: prefill -> warm-up -> window -> drain -> Tally --+
+//!                      a thread: ...  one Interval a second ----> Observer        +--> result::Run
+//! ```
+//!
+//! **Closed loop.** Every connection keeps `pipeline` requests in flight; a request's time runs from its
+//! send. **Open loop.** Requests are due at times of a schedule, whatever the server does. A request that is
+//! due goes out on the next connection in turn, even when that has others in flight. *Response* time runs
+//! from the time it was due, *service* time from the send that carried it, *slip* is the difference.
+//!
+//! A request belongs to the window when it was due in it (closed: sent in it). After the window nothing new
+//! becomes due, and what is outstanding is waited for, at most [`DRAIN_NS`]; when that takes longer than the
+//! window, the time counts: rate is answers by time in every case.
+
+pub mod address;
+pub mod arrival;
+pub mod clock;
+pub mod connection;
+pub mod cpu;
+pub mod error;
+pub mod plan;
+mod prefill;
+mod reactor;
+mod replies;
+pub mod stream;
+mod tally;
+mod threads;
+pub mod tls;
+
+pub use address::Address;
+pub use arrival::Arrival;
+pub use error::Error;
+pub use plan::{Load, Part, Plan, Verify, WhenFull};
+pub use stream::reach;
+pub use threads::execute;
+pub use tls::Tls;
+
+use crate::result::Interval;
+use std::time::{Duration, Instant};
+
+/// How long outstanding replies are waited for after the window.
+pub const DRAIN_NS: u64 = 2_000_000_000;
+
+/// What a run is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Storing every key once.
+    Prefill {
+        /// How many are stored.
+        stored: u64,
+        /// Of how many.
+        keys: u64,
+    },
+    /// Under load, but not measured yet.
+    WarmUp,
+    /// Measured.
+    Window,
+}
+
+/// Somebody who watches a run; the calls come from one thread.
+pub trait Observer: Send + Sync {
+    /// The run is in this phase.
+    fn phase(&self, phase: Phase) {
+        let _ = phase;
+    }
+
+    /// Everything is connected and stored. The load begins when this says, after a wait of any length; at
+    /// once without.
+    fn start(&self) -> Option<Instant> {
+        None
+    }
+
+    /// One more second was measured; `left` of the window remain, when that is known.
+    fn second(&self, interval: &Interval, left: Option<Duration>) {
+        let _ = (interval, left);
+    }
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug)]
+pub struct Unseen;
+
+impl Observer for Unseen {}

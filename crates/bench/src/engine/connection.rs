@@ -1,0 +1,289 @@
+//! One connection: bytes on their way out, requests in flight, bytes that came in.
+
+use super::error::Error;
+use super::plan::Plan;
+use super::stream::Stream;
+use crate::wire::{Decoder, Encoder, Expected, Garbage, Reply, Verb};
+use crate::workload::{Asked, Draw};
+use rustix::fd::BorrowedFd;
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+
+const INPUT_BYTES: usize = 64 << 10;
+/// Output that is kept for a connection whose server does not read; beyond, nothing more is asked.
+const OUTPUT_BYTES_MAX: usize = 8 << 20;
+
+/// A request in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Flight {
+    /// When it was due; 0 for when it was sent.
+    pub due_ns: u64,
+    /// When the last of its bytes so far was handed to the system; 0 before the first.
+    pub sent_ns: u64,
+    /// Its key, or the first of several.
+    pub key: u64,
+    /// What it does.
+    pub verb: Verb,
+    /// Of how many keys.
+    pub keys: u32,
+    /// Its length.
+    pub bytes: u32,
+    /// How large the value is that it stores, or that a trace's get asks for.
+    pub size: u32,
+    /// The expiry that it is stored with.
+    pub expiry_s: u32,
+}
+
+/// A request in flight together with all its keys.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking<'a> {
+    /// The request.
+    pub flight: &'a Flight,
+    more: &'a VecDeque<u64>,
+}
+
+impl Asking<'_> {
+    /// The key at a place of the request.
+    pub fn key(&self, index: u32) -> Option<u64> {
+        match index {
+            index if index >= self.flight.keys => None,
+            0 => Some(self.flight.key),
+            index => self.more.get(index as usize - 1).copied(),
+        }
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Connection {
+    stream: Stream,
+    input: Vec<u8>,
+    input_begin: usize,
+    input_end: usize,
+    output: Vec<u8>,
+    output_begin: usize,
+    flights: VecDeque<Flight>,
+    /// The keys of gets of several, but for the first of each.
+    more_keys: VecDeque<u64>,
+    /// How many of the last requests are not wholly handed over.
+    unsent: usize,
+    /// Bytes of the first of these that are.
+    unsent_done: usize,
+    /// Bytes still to be handed over of requests that were answered before their end: a server may refuse a
+    /// value as soon as it reads how large it is.
+    answered_bytes: usize,
+    decoder: Decoder,
+    /// What it asks for.
+    pub draw: Draw,
+    /// Whether it is waited for to be writable.
+    pub is_blocked: bool,
+    /// Whether it waits for its turn to be flushed.
+    pub is_dirty: bool,
+}
+
+impl Connection {
+    /// Connects to the plan's server.
+    ///
+    /// # Errors
+    /// The server is not there, or does not agree on TLS.
+    pub fn open(plan: &Plan, draw: Draw) -> Result<Self, Error> {
+        Ok(Self {
+            stream: Stream::connect(&plan.address, plan.tls.as_ref())?,
+            input: vec![0; INPUT_BYTES],
+            input_begin: 0,
+            input_end: 0,
+            output: Vec::with_capacity(INPUT_BYTES),
+            output_begin: 0,
+            flights: VecDeque::with_capacity(64),
+            more_keys: VecDeque::new(),
+            unsent: 0,
+            unsent_done: 0,
+            answered_bytes: 0,
+            decoder: Decoder::new(plan.protocol),
+            draw,
+            is_blocked: false,
+            is_dirty: false,
+        })
+    }
+
+    /// What to wait on.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    /// Requests in flight, those included that could not be handed over yet.
+    pub fn in_flight(&self) -> usize {
+        self.flights.len()
+    }
+
+    /// Bytes that wait to be sent.
+    pub fn output_bytes(&self) -> usize {
+        self.output.len() - self.output_begin
+    }
+
+    /// Whether something waits to be sent.
+    pub fn has_output(&self) -> bool {
+        self.output_bytes() > 0
+    }
+
+    /// Whether so much waits to be sent that nothing more should be asked.
+    pub fn is_full(&self) -> bool {
+        self.output_bytes() > OUTPUT_BYTES_MAX
+    }
+
+    /// Adds a request that was due at `due_ns`, or at 0 is due when it is sent. `more` are the further keys
+    /// of a get.
+    pub fn ask(&mut self, encoder: &Encoder, asked: Asked, more: &[u64], due_ns: u64, version: u64) {
+        let before = self.output.len();
+        match asked.verb {
+            Verb::Get if more.is_empty() => encoder.get(&mut self.output, &[asked.key]),
+            Verb::Get => {
+                // `more` begins with the first key, so that the request is rendered from one slice.
+                encoder.get(&mut self.output, more);
+                self.more_keys.extend(&more[1..]);
+            }
+            Verb::Set => encoder.set(&mut self.output, asked.key, asked.size, asked.expiry_s, version),
+            Verb::Incr => encoder.incr(&mut self.output, asked.key),
+            Verb::Delete => encoder.delete(&mut self.output, asked.key),
+            Verb::Touch => encoder.touch(&mut self.output, asked.key, asked.expiry_s),
+        }
+        let keys = more.len().max(1) as u32;
+        self.add_flight(asked, keys, before, due_ns);
+    }
+
+    /// Adds the storing of a counter.
+    pub fn ask_counter(&mut self, encoder: &Encoder, key: u64) {
+        let before = self.output.len();
+        encoder.set_counter(&mut self.output, key);
+        self.add_flight(Asked { verb: Verb::Set, key, size: 0, expiry_s: 0 }, 1, before, 0);
+    }
+
+    fn add_flight(&mut self, asked: Asked, keys: u32, before: usize, due_ns: u64) {
+        let bytes = (self.output.len() - before) as u32;
+        let Asked { verb, key, size, expiry_s } = asked;
+        self.flights.push_back(Flight { due_ns, sent_ns: 0, key, verb, keys, bytes, size, expiry_s });
+        self.unsent += 1;
+    }
+
+    /// Hands over what it can, in one write, and stamps what went with `now_ns`. Says whether all of it went.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub fn flush(&mut self, now_ns: u64) -> io::Result<bool> {
+        self.is_dirty = false;
+        while self.output_begin < self.output.len() {
+            let written = match self.stream.write(&self.output[self.output_begin..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            self.output_begin += written;
+            self.stamp(written, now_ns);
+        }
+        let is_all = self.output_begin == self.output.len();
+        // What was encrypted and not sent is the stream's; the connection stays blocked for it.
+        let is_gone = self.stream.push()? && is_all;
+        if is_all {
+            self.output.clear();
+            self.output_begin = 0;
+        } else if self.output_begin > OUTPUT_BYTES_MAX {
+            self.output.drain(..self.output_begin);
+            self.output_begin = 0;
+        }
+        Ok(is_gone)
+    }
+
+    fn stamp(&mut self, written: usize, now_ns: u64) {
+        let answered = written.min(self.answered_bytes);
+        self.answered_bytes -= answered;
+        self.unsent_done += written - answered;
+        let first = self.flights.len() - self.unsent;
+        for flight in self.flights.range_mut(first..) {
+            if self.unsent_done == 0 {
+                break;
+            }
+            flight.sent_ns = now_ns;
+            if flight.due_ns == 0 {
+                flight.due_ns = now_ns;
+            }
+            if self.unsent_done < flight.bytes as usize {
+                break;
+            }
+            self.unsent_done -= flight.bytes as usize;
+            self.unsent -= 1;
+        }
+    }
+
+    /// Takes what has arrived, in one read, and whatever of it the stream holds back; says how many bytes.
+    ///
+    /// # Errors
+    /// The connection broke, or the server closed it.
+    pub fn receive(&mut self) -> io::Result<usize> {
+        let mut received = self.receive_once()?;
+        while self.stream.has_more() {
+            received += self.receive_once()?;
+        }
+        Ok(received)
+    }
+
+    fn receive_once(&mut self) -> io::Result<usize> {
+        if self.input_end == self.input.len() {
+            if self.input_begin > 0 {
+                self.input.copy_within(self.input_begin..self.input_end, 0);
+                self.input_end -= self.input_begin;
+                self.input_begin = 0;
+            } else {
+                self.input.resize(self.input.len() * 2, 0);
+            }
+        }
+        loop {
+            return match self.stream.read(&mut self.input[self.input_end..]) {
+                Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => {
+                    self.input_end += read;
+                    Ok(read)
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+        }
+    }
+
+    /// Reads what has arrived piece by piece, and says how many requests were answered to their end.
+    ///
+    /// # Errors
+    /// What came is no reply to what was asked.
+    pub fn replies(&mut self, mut each: impl FnMut(Asking<'_>, &Reply<'_>)) -> Result<u32, Garbage> {
+        let mut answered = 0;
+        while self.input_begin < self.input_end {
+            let input = &self.input[self.input_begin..self.input_end];
+            let sent = self.flights.len() - self.unsent;
+            let is_begun = sent > 0 || self.unsent_done > 0;
+            let Some(flight) = self.flights.front().filter(|_| is_begun) else {
+                return Err(Garbage::unasked(input));
+            };
+            let expected = Expected { verb: flight.verb, keys: flight.keys };
+            let Some(reply) = self.decoder.next(expected, input)? else { break };
+            each(Asking { flight, more: &self.more_keys }, &reply);
+            self.input_begin += reply.consumed;
+            if reply.is_last {
+                answered += 1;
+                if sent == 0 {
+                    self.unsent -= 1;
+                    self.answered_bytes += flight.bytes as usize - self.unsent_done;
+                    self.unsent_done = 0;
+                }
+                self.more_keys.drain(..flight.keys as usize - 1);
+                self.flights.pop_front();
+            }
+        }
+        if self.input_begin == self.input_end {
+            self.input_begin = 0;
+            self.input_end = 0;
+        }
+        Ok(answered)
+    }
+}

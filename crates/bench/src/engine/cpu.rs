@@ -1,0 +1,63 @@
+//! The calling thread's CPU: which one it may use, and how much of it it did.
+
+use super::Error;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+use std::fs;
+
+/// CPU time of a thread so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Used {
+    /// Ran, in nanoseconds.
+    pub ran_ns: u64,
+    /// Could have run, and had to wait for a CPU.
+    pub waited_ns: u64,
+    /// In user space, in clock ticks.
+    user_ticks: u64,
+    /// In the kernel, in clock ticks.
+    system_ticks: u64,
+}
+
+impl Used {
+    /// What the calling thread used until now.
+    pub fn now() -> Self {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        let waited = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let waited_ns = waited.split_whitespace().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
+        let stat = fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
+        let (user_ticks, system_ticks) = crate::watch::process::ticks(&stat).unwrap_or((0, 0));
+        let ran_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+        Self { ran_ns, waited_ns, user_ticks, system_ticks }
+    }
+
+    /// User and system time in microseconds since `before`: the exact sum, split as the kernel's ticks are.
+    pub fn split_us(&self, before: &Self) -> (u64, u64) {
+        let total_us = (self.ran_ns - before.ran_ns) / 1000;
+        let user = self.user_ticks - before.user_ticks;
+        let system = self.system_ticks - before.system_ticks;
+        let user_us = match user + system {
+            0 => total_us / 2,
+            ticks => total_us * user / ticks,
+        };
+        (user_us, total_us - user_us)
+    }
+}
+
+/// Lets the calling thread run on one CPU only.
+///
+/// # Errors
+/// There is no such CPU, or it is not ours.
+pub fn pin(cpu: usize) -> Result<(), Error> {
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(Error::Plan(format!("--cpus {cpu}: there is no such CPU")));
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    sched_setaffinity(None, &set).map_err(|e| Error::host(&format!("--cpus {cpu}"), e))
+}
+
+/// The CPUs that the calling thread may use.
+pub fn allowed() -> Vec<usize> {
+    sched_getaffinity(None)
+        .map_or_else(|_| Vec::new(), |set| (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
+}

@@ -1,0 +1,57 @@
+//! What can stop a run before it has a result.
+
+use std::fmt;
+use std::io;
+
+/// What stopped a run, said so that one line is enough.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// What was asked for can not be done.
+    Plan(String),
+    /// The server can not be reached.
+    Connect {
+        /// Where it should be.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The server was reached, and the two of us do not agree on TLS.
+    Tls {
+        /// Where it is.
+        address: String,
+        /// Why, and what to do.
+        says: String,
+    },
+    /// The server was reached, and something failed before the measurement began.
+    Before(String),
+    /// Something of this host failed.
+    Host {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Something of this host failed.
+    pub fn host(what: &str, source: impl Into<io::Error>) -> Self {
+        Self::Host { what: what.to_string(), source: source.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan(says) | Self::Before(says) => f.write_str(says),
+            Self::Connect { address, source } => {
+                write!(f, "cannot connect to {address}: {source}; is a server running there?")
+            }
+            Self::Tls { address, says } => write!(f, "no TLS with {address}: {says}"),
+            Self::Host { what, source } => write!(f, "{what}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,228 @@
+//! What a run is to do.
+
+use super::{Address, Arrival, Tls};
+use crate::watch;
+use crate::wire::Protocol;
+use crate::workload::{Trace, Workload};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a run is to do. Every field has a default that is ready to use; set what differs.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What the run is called in a document.
+    pub label: String,
+    /// Where the server is.
+    pub address: Address,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// How it is encrypted, if it is.
+    pub tls: Option<Tls>,
+    /// How requests are offered.
+    pub load: Load,
+    /// Threads, each with an event loop of its own.
+    pub threads: usize,
+    /// Connections, over all threads; at least one a thread.
+    pub connections: usize,
+    /// What is asked.
+    pub workload: Workload,
+    /// Recorded requests instead of drawn ones. Their times count with [`Arrival::Trace`]; in a closed loop
+    /// only their order does.
+    pub trace: Option<Arc<dyn Trace>>,
+    /// Under load before the window begins.
+    pub warmup: Duration,
+    /// The window's length; with [`Self::requests`] its most.
+    pub duration: Duration,
+    /// Ends the window after so many requests.
+    pub requests: Option<u64>,
+    /// Stores every key once before the load.
+    pub prefill: bool,
+    /// Which values are verified.
+    pub verify: Verify,
+    /// CPUs to pin the threads to, in turn; none lets them run anywhere.
+    pub cpus: Vec<usize>,
+    /// Waits for the time of the next request by asking the clock over and over, instead of sleeping. More
+    /// exact, and costs a whole CPU.
+    pub spin: bool,
+    /// What is watched besides.
+    pub watch: watch::Targets,
+    /// What the generator can do at most with this shape, when that is known (see [`crate::calibrate`]).
+    pub ceiling: Option<f64>,
+    /// Whether it is right that nearly all gets miss.
+    pub expect_misses: bool,
+    /// Which part this is of a plan that several processes run together.
+    pub part: Part,
+}
+
+/// One process's part of a plan that several run together. Connections, rate and requests of the plan are
+/// this part's own; keys and seed are common to all, and every process does something else with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which one this is, from 0.
+    pub index: usize,
+    /// How many there are, each with as many threads.
+    pub of: usize,
+    /// Connections of the parts before it.
+    pub first_connection: usize,
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Self { index: 0, of: 1, first_connection: 0 }
+    }
+}
+
+/// How requests are offered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// Every connection keeps so many requests in flight.
+    Closed {
+        /// Requests in flight on a connection.
+        pipeline: u32,
+    },
+    /// Requests become due at times of their own.
+    Open {
+        /// Requests a second over all connections.
+        rate: f64,
+        /// How they are spread.
+        arrival: Arrival,
+        /// Requests in flight on all connections of a thread, at most.
+        max_in_flight: u32,
+        /// What happens to a request that is due while so many are in flight.
+        when_full: WhenFull,
+    },
+}
+
+/// What happens to a request of an open loop that is due while too many are in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It goes out as soon as there is room, and its time runs from when it was due.
+    Wait,
+    /// It is dropped and counted.
+    Drop,
+}
+
+/// Which values are verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// None.
+    Off,
+    /// One in 64.
+    Sample,
+    /// All.
+    Full,
+}
+
+impl Verify {
+    /// Its name on the command line and in a result.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Sample => "sample",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl FromStr for Verify {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self::Off),
+            "sample" => Ok(Self::Sample),
+            "full" => Ok(Self::Full),
+            _ => Err("is one of off, sample, full".to_string()),
+        }
+    }
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            label: String::new(),
+            address: Address::Tcp { host: "127.0.0.1".to_string(), port: 11211 },
+            protocol: Protocol::Text,
+            tls: None,
+            load: Load::Closed { pipeline: 1 },
+            threads: 1,
+            connections: 16,
+            workload: Workload::default(),
+            trace: None,
+            warmup: Duration::ZERO,
+            duration: Duration::from_secs(10),
+            requests: None,
+            prefill: false,
+            verify: Verify::Sample,
+            cpus: Vec::new(),
+            spin: false,
+            watch: watch::Targets::default(),
+            ceiling: None,
+            expect_misses: false,
+            part: Part::default(),
+        }
+    }
+}
+
+impl Plan {
+    /// What can not be done, said in one line.
+    ///
+    /// # Errors
+    /// That line.
+    pub fn check(&self) -> Result<(), String> {
+        self.workload.check()?;
+        if self.threads == 0 || self.connections < self.threads {
+            return Err(format!(
+                "-c {}: it is the total, and every one of the {} threads needs a connection",
+                self.connections, self.threads
+            ));
+        }
+        if self.duration.is_zero() {
+            return Err("--duration has to be longer than nothing".to_string());
+        }
+        if self.trace.is_some() && self.prefill {
+            return Err("a trace can not be prefilled: its keys are not known before".to_string());
+        }
+        match self.load {
+            Load::Closed { pipeline: 1..=100_000 } => Ok(()),
+            Load::Closed { .. } => Err("--pipeline: 1 to 100000 requests in flight".to_string()),
+            Load::Open { arrival: Arrival::Trace, .. } if self.trace.is_none() => {
+                Err("arrivals of a trace need the trace".to_string())
+            }
+            Load::Open { rate, max_in_flight, .. } => {
+                if !rate.is_finite() || rate <= 0.0 || rate > 1e9 {
+                    return Err("--rate: requests a second, more than 0".to_string());
+                }
+                if max_in_flight == 0 {
+                    return Err("--max-in-flight: at least 1".to_string());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Which of all threads of all processes a thread of this one is, and how many there are.
+    pub fn thread_of_all(&self, thread: usize) -> (usize, usize) {
+        (self.part.index * self.threads + thread, self.part.of * self.threads)
+    }
+
+    /// The workload in words.
+    pub fn words(&self) -> String {
+        self.trace.as_ref().map_or_else(|| self.workload.words(), |trace| trace.words())
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed { pipeline: 1 } => write!(f, "closed loop"),
+            Self::Closed { pipeline } => write!(f, "closed loop, pipeline {pipeline}"),
+            Self::Open { arrival: Arrival::Trace, .. } => write!(f, "open loop at a trace's times"),
+            Self::Open { rate, arrival, .. } => {
+                write!(f, "open loop {} {arrival}", crate::show::rate(*rate))
+            }
+        }
+    }
+}

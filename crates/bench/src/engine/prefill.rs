@@ -1,0 +1,130 @@
+//! Stores every key once before the load, and makes sure that every store was confirmed.
+
+use super::reactor::{Reactor, Wait, broken};
+use crate::wire::{Verb, What};
+use crate::workload::Asked;
+use std::ops::Range;
+
+/// Stores in flight on a connection.
+const PIPELINE: usize = 64;
+/// The same in TLS: memcached 1.6.18 leaves requests lying that share a record with one before them when they
+/// do not fit its buffer of 16 KiB.
+const PIPELINE_TLS: usize = 1;
+/// Bytes of stores in flight on a connection, unless one alone is larger.
+const BYTES: usize = 256 << 10;
+/// A server that confirms nothing for so long is given up.
+const PATIENCE_NS: u64 = 10_000_000_000;
+/// How many more are stored until somebody is told.
+const REPORT_EVERY: u64 = 10_000;
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    /// Confirmed.
+    pub stored: u64,
+    /// Refused.
+    pub refused: u64,
+    /// The first refusal in the server's words.
+    pub said: Option<String>,
+}
+
+/// Stores the values of `keys`, and their counters if the workload counts. `report` hears of progress. An
+/// `Err` says why it ended early; an empty one that it was asked to.
+pub(super) fn prefill(
+    reactor: &mut Reactor<'_>,
+    keys: Range<u64>,
+    mut report: impl FnMut(u64),
+) -> Result<Stored, String> {
+    let counts = reactor.plan.workload.mix.weight(Verb::Incr) > 0;
+    let has_values = Verb::ALL.into_iter().any(|verb| {
+        let is_of_values = verb != Verb::Incr;
+        is_of_values && reactor.plan.workload.mix.weight(verb) > 0
+    });
+    let mut next = Next { key: keys.start, end: keys.end, counter_is_next: !has_values, counts, has_values };
+    let mut done = Stored::default();
+    let mut reported = 0;
+    let mut heard_ns = reactor.clock.now_ns();
+    for index in 0..reactor.connections.len() {
+        ask(reactor, index, &mut next);
+        reactor.flush(index)?;
+    }
+    while reactor.in_flight > 0 {
+        if reactor.is_stopped() {
+            return Err(String::new());
+        }
+        let now_ns = reactor.clock.now_ns();
+        if now_ns > heard_ns + PATIENCE_NS {
+            let in_flight = reactor.in_flight;
+            return Err(format!(
+                "{} was silent for 10 s with {in_flight} sets in flight",
+                reactor.plan.address
+            ));
+        }
+        reactor.wait(Wait::ForReplies)?;
+        for (index, is_writable) in reactor.ready() {
+            if is_writable {
+                reactor.flush(index)?;
+            }
+            let address = &reactor.plan.address;
+            let connection = &mut reactor.connections[index];
+            let in_flight = connection.in_flight();
+            if connection.receive().map_err(|e| broken(reactor.plan, &e, in_flight))? == 0 {
+                continue;
+            }
+            let answered = connection.replies(|_, reply| match reply.what {
+                What::Error(words) => {
+                    done.refused += 1;
+                    done.said.get_or_insert_with(|| words.escape_ascii().to_string());
+                }
+                _ => done.stored += 1,
+            });
+            let answered = answered.map_err(|garbage| format!("{address} answered {garbage}"))?;
+            reactor.in_flight -= answered as usize;
+            heard_ns = now_ns;
+            ask(reactor, index, &mut next);
+            if reactor.connections[index].has_output() && !reactor.connections[index].is_blocked {
+                reactor.flush(index)?;
+            }
+        }
+        if done.stored - reported >= REPORT_EVERY {
+            report(done.stored - reported);
+            reported = done.stored;
+        }
+    }
+    report(done.stored - reported);
+    Ok(done)
+}
+
+/// What is stored next.
+struct Next {
+    key: u64,
+    end: u64,
+    counter_is_next: bool,
+    counts: bool,
+    has_values: bool,
+}
+
+fn ask(reactor: &mut Reactor<'_>, index: usize, next: &mut Next) {
+    let pipeline = if reactor.plan.tls.is_some() { PIPELINE_TLS } else { PIPELINE };
+    while next.key < next.end {
+        let connection = &mut reactor.connections[index];
+        if connection.in_flight() >= pipeline || connection.output_bytes() >= BYTES {
+            break;
+        }
+        let key = next.key;
+        if next.counter_is_next {
+            connection.ask_counter(reactor.encoder, key);
+        } else {
+            let asked: Asked = connection.draw.set(&reactor.shared, key);
+            let version = reactor.next_version();
+            reactor.connections[index].ask(reactor.encoder, asked, &[], 0, version);
+        }
+        reactor.in_flight += 1;
+        if next.counts && next.has_values && !next.counter_is_next {
+            next.counter_is_next = true;
+        } else {
+            next.counter_is_next = !next.has_values;
+            next.key += 1;
+        }
+    }
+}

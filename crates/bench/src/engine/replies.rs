@@ -1,0 +1,152 @@
+//! Reads the replies of a connection under load: counts, times, verifies, and says what is to follow.
+
+use super::connection::{Asking, Connection};
+use super::tally::{Ended, Tally};
+use crate::wire::{Encoder, Garbage, Reply, Verb, What, Whose};
+
+/// What is to follow a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// The key was missed, and is to be stored.
+    Store {
+        /// Which one.
+        key: u64,
+        /// How large the get said it is.
+        size: u32,
+        /// How long it is to live.
+        expiry_s: u32,
+    },
+}
+
+/// Reads replies. Between two calls of [`Self::read`] a reply may be half read; it then goes on where it
+/// stopped.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    look_aside: bool,
+    steps: Vec<Then>,
+    /// Errors in the server's words, the first few.
+    pub said: Vec<String>,
+    partial: Vec<Partial>,
+}
+
+/// What was read of a request's reply.
+#[derive(Clone, Debug, Default)]
+struct Partial {
+    ended: Ended,
+    /// The places of the keys that were found, of a get of several.
+    found: Vec<bool>,
+    /// Where to look for the next name.
+    at: u32,
+}
+
+const SAID: usize = 3;
+
+impl Reader {
+    pub fn new(look_aside: bool, connections: usize) -> Self {
+        Self { look_aside, partial: vec![Partial::default(); connections], ..Self::default() }
+    }
+
+    /// What is to follow, one a call.
+    pub fn next_step(&mut self) -> Option<Then> {
+        self.steps.pop()
+    }
+
+    /// Reads what a connection has; says how many requests were answered to their end.
+    pub fn read(
+        &mut self,
+        index: usize,
+        connection: &mut Connection,
+        encoder: &Encoder,
+        tally: &mut Tally,
+        now_ns: u64,
+    ) -> Result<usize, Garbage> {
+        let Self { look_aside, steps, said, partial } = self;
+        let partial = &mut partial[index];
+        let answered = connection.replies(|asking, reply| {
+            partial.ended.bytes += reply.consumed as u64;
+            match &reply.what {
+                What::Value(whose, data) => {
+                    partial.ended.hits += 1;
+                    partial.value(*look_aside, asking, whose, data, encoder, tally);
+                }
+                What::Error(words) => {
+                    partial.ended.is_error = true;
+                    if said.len() < SAID {
+                        said.push(format!("{} answered {}", asking.flight.verb.name(), words.escape_ascii()));
+                    }
+                }
+                What::Done if asking.flight.verb != Verb::Set => partial.ended.hits += 1,
+                What::Done | What::Miss | What::Frame => {}
+            }
+            if reply.is_last {
+                partial.finish(*look_aside, asking, reply, steps);
+                tally.ended(asking.flight, &partial.ended, now_ns);
+                partial.ended = Ended::default();
+            }
+        })?;
+        Ok(answered as usize)
+    }
+}
+
+impl Partial {
+    fn value(
+        &mut self,
+        look_aside: bool,
+        asking: Asking<'_>,
+        whose: &Whose<'_>,
+        data: &[u8],
+        encoder: &Encoder,
+        tally: &mut Tally,
+    ) {
+        let is_to_verify = tally.is_to_verify();
+        let several = asking.flight.keys > 1;
+        let is_to_find = several && look_aside;
+        if !is_to_verify && !is_to_find {
+            return;
+        }
+        let place = match whose {
+            Whose::Only => Some(0),
+            Whose::Index(index) => Some(*index),
+            Whose::Name(name) => encoder.items.number(name).and_then(|key| self.place(asking, key)),
+        };
+        let key = place.and_then(|place| asking.key(place));
+        let (Some(place), Some(key)) = (place, key) else {
+            let asked = asking.flight.key;
+            return tally
+                .wrong(|| format!("a get of key {asked} was answered with a key it did not ask for"));
+        };
+        if several {
+            self.found.resize(asking.flight.keys as usize, false);
+            self.found[place as usize] = true;
+        }
+        if is_to_verify && let Err(wrong) = encoder.pool.verify(data, encoder.items.hash(key)) {
+            tally.wrong(|| format!("the value of key {key}, {} bytes, {wrong}", data.len()));
+        }
+    }
+
+    /// The place of a key in the request: servers answer in order, so the search goes on from the last one.
+    fn place(&mut self, asking: Asking<'_>, key: u64) -> Option<u32> {
+        let keys = asking.flight.keys;
+        let mut places = (self.at..keys).chain(0..self.at);
+        let place = places.find(|place| asking.key(*place) == Some(key))?;
+        self.at = place + 1;
+        Some(place)
+    }
+
+    fn finish(&mut self, look_aside: bool, asking: Asking<'_>, reply: &Reply<'_>, steps: &mut Vec<Then>) {
+        let flight = asking.flight;
+        if flight.verb == Verb::Get && !self.ended.is_error {
+            self.ended.misses = flight.keys.saturating_sub(self.ended.hits);
+            if look_aside && self.ended.misses > 0 {
+                self.found.resize(flight.keys as usize, false);
+                let missed = (0..flight.keys).filter(|place| !self.found[*place as usize]);
+                let store = |key| Then::Store { key, size: flight.size, expiry_s: flight.expiry_s };
+                steps.extend(missed.filter_map(|place| asking.key(place)).map(store));
+            }
+        } else if reply.what == What::Miss {
+            self.ended.misses = 1;
+        }
+        self.found.clear();
+        self.at = 0;
+    }
+}

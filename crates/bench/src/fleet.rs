@@ -1,0 +1,46 @@
+//! One run on several hosts: each makes its share of the load at the same time, and the results are put
+//! together.
+//!
+//! ```text
+//!   coordinator                               agent, one a host (over ssh, or any command that leads there)
+//!     shell, script, perhaps the program  -->
+//!                                         <-- hello: version, cores
+//!     prepare: arguments of `run`, share  -->   connects, stores its share of the keys
+//!                                         <-- ready
+//!     16 pings                           <-->   how far its clock is off
+//!     start at T, on the agent's clock    -->   load
+//!                                         <-- a message a second
+//!                                         <-- done: the whole result
+//!     16 pings                           <-->   how far its clock is off now
+//! ```
+//!
+//! An agent needs no open port and no daemon. It ends when its input does.
+
+pub mod agent;
+pub mod frame;
+pub mod host;
+pub mod merge;
+pub mod message;
+pub mod offset;
+mod peers;
+pub mod proof;
+pub mod remote;
+mod session;
+pub mod share;
+pub mod table;
+pub mod words;
+
+pub use host::{Host, Transport};
+pub use remote::Program;
+pub use session::{Found, examine, execute};
+
+/// Hosts, and how to reach them.
+#[derive(Clone, Debug)]
+pub struct Fleet {
+    /// The hosts, in the order of their shares.
+    pub hosts: Vec<Host>,
+    /// What leads to a shell on a host that is not this one.
+    pub transport: Transport,
+    /// What runs there.
+    pub program: Program,
+}

@@ -1,0 +1,127 @@
+//! A server that does nothing: it answers every request at once with a fixed reply and stores nothing.
+//! Against it a generator shows what it can do at most.
+
+mod answer;
+
+use crate::wire::Protocol;
+use rustix::event::epoll;
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const LISTENER: u64 = u64::MAX;
+const INPUT_BYTES: usize = 64 << 10;
+/// How long a thread sleeps at most before it looks whether to end.
+const LOOK: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// A server that does nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct NullServer {
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// How large every value is that it answers with.
+    pub value_bytes: u32,
+}
+
+impl NullServer {
+    /// Serves the connections that this thread happens to accept, until `stop` is set. Several threads may
+    /// share a listener.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn serve(&self, listener: &TcpListener, stop: &Arc<AtomicBool>) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
+        let replies = answer::Replies::new(self.protocol, self.value_bytes);
+        let mut connections = HashMap::new();
+        let mut next = 0;
+        let mut events = Vec::with_capacity(256);
+        while !stop.load(Ordering::Relaxed) {
+            events.clear();
+            match epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&LOOK)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in events.drain(..) {
+                let data = event.data.u64();
+                if data == LISTENER {
+                    // Another thread may have been faster.
+                    let Ok((stream, _)) = listener.accept() else { continue };
+                    stream.set_nonblocking(true)?;
+                    stream.set_nodelay(true)?;
+                    epoll::add(
+                        &epoll,
+                        stream.as_fd(),
+                        epoll::EventData::new_u64(next),
+                        epoll::EventFlags::IN,
+                    )?;
+                    connections.insert(next, Connection::new(stream));
+                    next += 1;
+                } else if let Some(connection) = connections.get_mut(&data)
+                    && !connection.answer(&replies)
+                {
+                    connections.remove(&data);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Connection {
+    stream: TcpStream,
+    input: Vec<u8>,
+    filled: usize,
+    output: Vec<u8>,
+}
+
+impl Connection {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, input: vec![0; INPUT_BYTES], filled: 0, output: Vec::with_capacity(INPUT_BYTES) }
+    }
+
+    /// Answers what has come; false when there is nobody any more.
+    fn answer(&mut self, replies: &answer::Replies) -> bool {
+        if self.filled == self.input.len() {
+            self.input.resize(self.input.len() * 2, 0);
+        }
+        match self.stream.read(&mut self.input[self.filled..]) {
+            Ok(0) => return false,
+            Ok(read) => self.filled += read,
+            Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+        }
+        let mut at = 0;
+        loop {
+            match replies.answer(&self.input[at..self.filled], &mut self.output) {
+                Some(0) => break,
+                Some(consumed) => at += consumed,
+                None => return false,
+            }
+        }
+        self.input.copy_within(at..self.filled, 0);
+        self.filled -= at;
+        self.send()
+    }
+
+    /// Sends the answers; waits for a peer that does not read, since it is the only one that matters then.
+    fn send(&mut self) -> bool {
+        let mut sent = 0;
+        while sent < self.output.len() {
+            match self.stream.write(&self.output[sent..]) {
+                Ok(0) => return false,
+                Ok(written) => sent += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut fds = [rustix::event::PollFd::new(&self.stream, rustix::event::PollFlags::OUT)];
+                    let _ = rustix::event::poll(&mut fds, Some(&LOOK));
+                }
+                Err(_) => return false,
+            }
+        }
+        self.output.clear();
+        true
+    }
+}

@@ -1,0 +1,142 @@
+//! The first thing on the page: what was found, and whether it may be quoted.
+
+use super::runs;
+use super::text::{count, escape, latency, percent, quantile};
+use crate::result::{Check, Counter, Curve, Document, Estimate, Verdict};
+use std::fmt::Write as _;
+
+/// Whether everything of the document may be quoted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Overall {
+    /// Nothing failed.
+    Certified,
+    /// Some runs did.
+    Partly(usize, usize),
+    /// A check over the whole failed, or every run did.
+    Not,
+    /// There is nothing to certify.
+    Empty,
+}
+
+/// What the document comes to.
+pub fn overall(document: &Document) -> Overall {
+    let failed = |check: &Check| check.verdict == Verdict::Fail;
+    let counters = document.counters.iter().filter(|counter| failed(&counter.check)).count();
+    let runs = document.runs.iter().filter(|run| !run.is_certified()).count();
+    let (bad, all) = (counters + runs, document.counters.len() + document.runs.len());
+    match (bad, all) {
+        _ if document.checks.iter().any(failed) => Overall::Not,
+        (0, 0) if document.tables.is_empty() => Overall::Empty,
+        (0, _) => Overall::Certified,
+        (bad, all) if bad < all => Overall::Partly(bad, all),
+        _ => Overall::Not,
+    }
+}
+
+impl Overall {
+    /// The headline and its class.
+    pub fn words(self) -> (String, &'static str) {
+        match self {
+            Overall::Certified => ("Certified".to_string(), "good"),
+            Overall::Partly(bad, all) => (format!("{bad} of {all} measurements not certified"), "warn"),
+            Overall::Not => ("Not certified".to_string(), "bad"),
+            Overall::Empty => ("Nothing was measured".to_string(), "warn"),
+        }
+    }
+}
+
+/// A rate with its interval: `61.2 K/s  [59.8 K, 62.9 K]`.
+pub fn estimate(found: Estimate) -> (String, String) {
+    (format!("{}/s", count(found.estimate)), format!("{} to {}", count(found.least), count(found.most)))
+}
+
+/// The name of a service level: `p99 < 1 ms`.
+pub fn slo_name(curve: &Curve) -> String {
+    curve.slo.map_or("SLO".to_string(), |slo| {
+        format!("{} \u{2264} {}", quantile(slo.quantile), latency(slo.bound_ns as f64))
+    })
+}
+
+/// The figures to know, as (name, figure, small print).
+pub fn figures(document: &Document) -> Vec<(String, String, String)> {
+    let mut figures = Vec::new();
+    for curve in document.curves.iter().take(8) {
+        if let Some(found) = curve.slo_capacity {
+            let (figure, interval) = estimate(found);
+            figures.push((
+                format!("{}, {}", curve.label, slo_name(curve)),
+                figure,
+                format!("95 %: {interval}"),
+            ));
+        } else if curve.slo.is_some() {
+            let small = "the sweep does not cross the service level".to_string();
+            figures.push((format!("{}, {}", curve.label, slo_name(curve)), "not found".to_string(), small));
+        }
+        let knee = curve.knee.map(|knee| format!("knee at {}/s", count(knee.estimate)));
+        if let Some(most) = curve.max_rate {
+            let (figure, interval) = estimate(most);
+            let small = [Some(format!("95 %: {interval}")), knee].into_iter().flatten().collect::<Vec<_>>();
+            figures.push((format!("{}, highest rate", curve.label), figure, small.join("; ")));
+        }
+    }
+    if document.curves.is_empty() {
+        for run in document.runs.iter().filter(|run| run.count() > 0).take(8) {
+            let response = run.response();
+            let at = |quantile| latency(response.quantile_ns(quantile) as f64);
+            let hits = runs::hit_ratio(run).map(|ratio| format!(", hits {}", percent(ratio)));
+            let small =
+                format!("p50 {}, p99 {}, p99.9 {}{}", at(0.5), at(0.99), at(0.999), hits.unwrap_or_default());
+            figures.push((run.label.clone(), format!("{}/s", count(run.rate())), small));
+        }
+    }
+    for store in super::counters::stores(&document.counters).into_iter().take(10) {
+        let of_store = document.counters.iter().filter(|counter| counter.store == store);
+        let best = of_store.clone().max_by(|a, b| a.rate.total_cmp(&b.rate));
+        let Some(best) = best.filter(|best| best.rate > 0.0) else { continue };
+        let is_wrong = |counter: &Counter| counter.check.verdict == Verdict::Fail;
+        let proof =
+            if of_store.clone().any(is_wrong) { "history NOT linearizable" } else { "history linearizable" };
+        let small = format!("{proof}; best at {} threads", best.threads);
+        figures.push((format!("{store}, increments"), format!("{}/s", count(best.rate)), small));
+    }
+    figures
+}
+
+/// The card.
+pub fn section(document: &Document) -> String {
+    let (words, class) = overall(document).words();
+    let mut html = format!("<div class=\"card {class}\"><p class=\"verdict\">{}</p>", escape(&words));
+    let failed: Vec<&Check> = document
+        .checks
+        .iter()
+        .chain(document.runs.iter().flat_map(|run| &run.checks))
+        .chain(document.counters.iter().map(|counter| &counter.check))
+        .filter(|check| check.verdict == Verdict::Fail)
+        .collect();
+    if !failed.is_empty() {
+        html.push_str("<ul class=\"why\">");
+        let mut said: Vec<&str> = Vec::new();
+        for check in &failed {
+            if said.len() < 6 && !said.contains(&check.says.as_str()) {
+                said.push(&check.says);
+                let _ = write!(html, "<li><b>{}</b> {}</li>", escape(&check.name), escape(&check.says));
+            }
+        }
+        if failed.len() > said.len() {
+            let _ = write!(html, "<li class=\"dim\">{} failed in all; see Checks</li>", failed.len());
+        }
+        html.push_str("</ul>");
+    }
+    html.push_str("<dl class=\"figures\">");
+    for (name, figure, small) in figures(document) {
+        let _ = write!(
+            html,
+            "<div><dt>{}</dt><dd><strong>{}</strong><small>{}</small></dd></div>",
+            escape(&name),
+            escape(&figure),
+            escape(&small)
+        );
+    }
+    html.push_str("</dl></div>");
+    html
+}

@@ -1,0 +1,260 @@
+//! `counter-shootout`: one counter, incremented by 1 to 10 threads, in caches and in databases used as such.
+
+mod databases;
+mod seed;
+
+use super::part::row;
+use super::server::{Make, Server, Setup};
+use super::{Halt, Scenario, Stage};
+use crate::checks::{check, figure};
+use crate::counter::entry::Entry;
+use crate::counter::shootout::{self, Contestant, Outcome, Plan};
+use crate::counter::store::{Kind, Options, Sql};
+use crate::result::{Counter, Verdict};
+use databases::Databases;
+use std::time::Duration;
+
+/// This scenario.
+pub const SCENARIO: Scenario = Scenario {
+    name: "counter-shootout",
+    about: "One counter, 1 to 10 threads, caches and databases",
+    question: "What does a rate limit cost that counts in a cache, and in a database used as one?",
+    runs: "memcached, Larder, redis, MariaDB (MEMORY, InnoDB, through an ORM), PostgreSQL (logged and \
+           unlogged), and MongoDB where a URL is given: one counter, as many increments as 1 to 10 threads \
+           can make, every answer kept.",
+    fixes: "The history of answers is proved linearizable, which the document's count of missing updates can \
+            not; a counter that is wrong on purpose has to be caught; databases increment in one statement \
+            (as in the document, with --as-seed).",
+    document: seed::tables,
+    weight: 0.20,
+    play,
+};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+const LEAST: Duration = Duration::from_millis(200);
+const MOST: Duration = Duration::from_secs(20);
+/// Databases take a while to be made; with less than this they are left out.
+const DATABASES_S: f64 = 12.0;
+/// Numbers of threads, those first that tell most.
+const THREADS: [u32; 10] = [1, 10, 4, 2, 7, 3, 5, 8, 6, 9];
+/// Under so many threads a lost update is all but certain.
+const BROKEN_THREADS: u32 = 4;
+const BROKEN: Duration = Duration::from_millis(300);
+
+fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
+    let makes = stage.makes(&[Make::Memcached, Make::Redis]);
+    let sql = if stage.options.as_seed { Sql::AsSeed } else { Sql::Idiomatic };
+    let options = Options { sql, timeout: TIMEOUT };
+    let databases = match stage.left().as_secs_f64() >= DATABASES_S {
+        true => Databases::start(stage)?,
+        false => {
+            stage
+                .part
+                .note(format!("databases skipped: they need a budget of {DATABASES_S} s for this scenario"));
+            Databases::default()
+        }
+    };
+    let mut servers: Vec<Server> = Vec::new();
+    for make in makes {
+        servers.extend(stage.server(Setup::new(make))?);
+    }
+    let mut entries: Vec<Entry> = Vec::new();
+    for server in &servers {
+        let (kind, address) = match server.setup.make {
+            Make::Redis => (Kind::Redis, format!("redis://{}/15", server.address)),
+            // The document's client spoke the binary protocol.
+            _ if stage.options.as_seed => (Kind::MemcachedBinary, server.address.to_string()),
+            _ => (Kind::Memcached, server.address.to_string()),
+        };
+        entries.push(Entry { label: server.setup.make.name().to_string(), kind, address });
+    }
+    let of_databases = databases.addresses().into_iter().map(|(kind, address)| (kind, Some(address)));
+    for (kind, address) in of_databases.chain([(Kind::Mongodb, stage.options.mongodb.clone())]) {
+        match address {
+            Some(address) => entries.push(Entry { label: kind.name().to_string(), kind, address }),
+            None => stage.part.note(format!("{} skipped: no URL given (--mongodb)", kind.name())),
+        }
+    }
+    let mut contestants = Vec::new();
+    for entry in entries {
+        match Contestant::prepare(entry.clone(), options) {
+            Ok(contestant) => contestants.push(contestant),
+            Err(why) if entry.label == Make::Larder.name() => return Err(Halt::Failed(why.to_string())),
+            Err(why) => stage.part.note(format!("{} skipped: {why}", entry.label)),
+        }
+        stage.go_on()?;
+    }
+    if let Some(server) = servers.first() {
+        broken(stage, server, options)?;
+    }
+    let (threads, duration) = rounds(stage.left(), contestants.len());
+    let plan = Plan { threads: threads.clone(), duration, repeat: 1, options };
+    let tell = |at: usize, total: usize, store: &str, threads: u32| {
+        stage.tell(&format!("{store}, {threads} threads ({at} of {total})"));
+    };
+    let outcome = shootout::run(contestants, &plan, stage.stop, &mut { tell });
+    report(stage, &outcome, &threads, duration);
+    if outcome.is_stopped { Err(Halt::Stopped) } else { Ok(()) }
+}
+
+/// Which numbers of threads fit into the time, and how long each store gets at each.
+fn rounds(time: Duration, stores: usize) -> (Vec<u32>, Duration) {
+    let each = time.as_secs_f64() / stores.max(1) as f64;
+    let count = ((each / 0.5) as usize).clamp(3, THREADS.len());
+    let seconds = (each / count as f64).clamp(LEAST.as_secs_f64(), MOST.as_secs_f64());
+    let mut threads = THREADS[..count].to_vec();
+    threads.sort_unstable();
+    (threads, Duration::from_secs_f64(seconds))
+}
+
+/// A read-modify-write that is wrong on purpose must be caught, or no verdict here is worth anything.
+fn broken(stage: &mut Stage<'_>, server: &Server, options: Options) -> Result<(), Halt> {
+    stage.tell("a counter that is wrong on purpose");
+    let entry =
+        Entry { label: "broken-rmw".to_string(), kind: Kind::BrokenRmw, address: server.address.to_string() };
+    let contestant = Contestant::prepare(entry, options).map_err(|error| Halt::Failed(error.to_string()))?;
+    let plan = Plan { threads: vec![BROKEN_THREADS], duration: BROKEN, repeat: 1, options };
+    let outcome = shootout::run(vec![contestant], &plan, stage.stop, &mut |_, _, _, _| {});
+    stage.go_on()?;
+    let found = match outcome.violations.first() {
+        Some(first) => check("broken-rmw", Verdict::Pass, format!("caught: {first}")),
+        None => check("broken-rmw", Verdict::Fail, "a counter that loses updates was not caught"),
+    };
+    stage.part.check(found);
+    Ok(())
+}
+
+/// The rate of a store at a number of threads.
+fn rate(counters: &[Counter], store: &str, threads: u32) -> Option<f64> {
+    counters.iter().find(|one| one.store == store && one.threads == threads).map(|one| one.rate)
+}
+
+fn stores(counters: &[Counter]) -> Vec<String> {
+    let mut stores: Vec<String> = Vec::new();
+    for one in counters {
+        if !stores.contains(&one.store) {
+            stores.push(one.store.clone());
+        }
+    }
+    stores
+}
+
+fn report(stage: &mut Stage<'_>, outcome: &Outcome, threads: &[u32], duration: Duration) {
+    stage.part.tables.extend(seed::tables());
+    let stores = stores(&outcome.counters);
+    let mut columns = vec!["threads".to_string()];
+    // A dash does not let a heading stand over two lines.
+    columns.extend(stores.iter().map(|store| store.replace('-', " ")));
+    let mut rows = Vec::new();
+    for threads in threads {
+        let cells = stores.iter().map(|store| {
+            rate(&outcome.counters, store, *threads).map_or("-".to_string(), |rate| figure(rate.round()))
+        });
+        rows.push(std::iter::once(threads.to_string()).chain(cells).collect());
+    }
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    stage.part.table("increments a second, ours", &columns, rows);
+    beside(stage, outcome, &stores, threads);
+    for store in &stores {
+        let rows: Vec<&Counter> = outcome.counters.iter().filter(|one| one.store == *store).collect();
+        let count: u64 = rows.iter().map(|one| one.count).sum();
+        let worst = rows.iter().find(|one| one.check.verdict == Verdict::Fail);
+        let found = match worst {
+            Some(one) => {
+                check("linearizable", Verdict::Fail, format!("{} threads: {}", one.threads, one.check.says))
+            }
+            None if rows.iter().any(|one| one.check.verdict == Verdict::Warn) => check(
+                "linearizable",
+                Verdict::Warn,
+                format!("{} increments, cut short", figure(count as f64)),
+            ),
+            None => check(
+                "linearizable",
+                Verdict::Pass,
+                format!("{} increments, each seen once", figure(count as f64)),
+            ),
+        };
+        stage.part.check_of(store, found);
+    }
+    for failure in &outcome.failures {
+        stage.part.note(failure.as_str());
+    }
+    let statements = match stage.options.as_seed {
+        true => {
+            "as in the document, databases lock, insert or update, select and unlock; memcached is asked \
+             in binary"
+        }
+        false => {
+            "databases increment in one statement of their own; those of the document come with --as-seed"
+        }
+    };
+    stage.part.note(statements);
+    stage.part.note(format!(
+        "{:.1} s for each store and number of threads (10 minutes there), threads {}; the document's client \
+         was Ruby, whose threads take turns: its curves fall with threads because of that",
+        duration.as_secs_f64(),
+        threads.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    ));
+    stage.part.counters.extend(outcome.counters.iter().cloned());
+}
+
+/// The document's rates beside ours, at its least, its most and the best number of threads.
+fn beside(stage: &mut Stage<'_>, outcome: &Outcome, stores: &[String], threads: &[u32]) {
+    let (Some(first), Some(last)) = (threads.first(), threads.last()) else { return };
+    let mut rows = Vec::new();
+    for store in stores {
+        let theirs = seed::line_of(store);
+        let of = |threads: u32| {
+            theirs.map_or("-".to_string(), |line| figure(line.rates[threads as usize - 1].round()))
+        };
+        let ours = |threads: u32| {
+            rate(&outcome.counters, store, threads).map_or("-".to_string(), |rate| figure(rate.round()))
+        };
+        let best = outcome.counters.iter().filter(|one| one.store == *store);
+        let best = best.max_by(|a, b| a.rate.total_cmp(&b.rate)).map_or(0, |one| one.threads);
+        rows.push(row([
+            store,
+            &of(*first),
+            &of(*last),
+            &theirs.map_or("-".to_string(), |line| line.best().to_string()),
+            &ours(*first),
+            &ours(*last),
+            &best,
+        ]));
+    }
+    let columns = [
+        "store".to_string(),
+        format!("document, {first}"),
+        format!("document, {last}"),
+        "best at".to_string(),
+        format!("ours, {first}"),
+        format!("ours, {last}"),
+        "best at".to_string(),
+    ];
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    stage.part.table("increments a second, the document beside ours", &columns, rows);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_fit_the_time() {
+        for (seconds, stores) in [(2.0, 3), (15.0, 8), (180.0, 8), (3600.0, 8)] {
+            let (threads, each) = rounds(Duration::from_secs_f64(seconds), stores);
+            assert!(threads.len() >= 3 && threads.is_sorted() && threads[0] == 1, "{threads:?}");
+            let whole = each.as_secs_f64() * threads.len() as f64 * stores as f64;
+            assert!(whole <= seconds.max(0.6 * stores as f64) + 0.01, "{seconds}: {whole}");
+        }
+        assert_eq!(rounds(Duration::from_secs(180), 8).0.len(), 10);
+    }
+
+    #[test]
+    fn a_row_is_found_by_store_and_threads() {
+        let one = Counter { store: "larder".into(), threads: 4, rate: 7.0, ..Counter::default() };
+        assert_eq!(rate(std::slice::from_ref(&one), "larder", 4), Some(7.0));
+        assert_eq!(rate(std::slice::from_ref(&one), "larder", 5), None);
+        assert_eq!(stores(&[one.clone(), one]), ["larder"]);
+    }
+}

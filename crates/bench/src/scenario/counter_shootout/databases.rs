@@ -1,0 +1,172 @@
+//! MariaDB and PostgreSQL, each made anew in a private folder, as the user that its packages bring.
+
+use crate::counter::store::Kind;
+use crate::scenario::child::Child;
+use crate::scenario::folder::Folder;
+use crate::scenario::server::free_port;
+use crate::scenario::{Halt, Host, Stage, host};
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Where Debian keeps the programs of PostgreSQL, a folder for each version.
+const POSTGRES: &str = "/usr/lib/postgresql";
+
+/// Databases that answer. Their servers end before their folders go.
+#[derive(Debug, Default)]
+pub struct Databases {
+    mariadb: Option<Running>,
+    postgres: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    port: u16,
+    _child: Child,
+    _folder: Folder,
+}
+
+/// What a start needs, and may be used from another thread.
+struct Place<'a> {
+    host: &'a Host,
+    stop: &'a AtomicBool,
+    parent: &'a Path,
+}
+
+impl Databases {
+    /// Starts those that are installed; the others are noted.
+    ///
+    /// # Errors
+    /// It was asked to stop.
+    pub fn start(stage: &mut Stage<'_>) -> Result<Self, Halt> {
+        stage.tell("making databases");
+        let place = Place { host: stage.host, stop: stage.stop, parent: stage.folder() };
+        let (mariadb, postgres) = thread::scope(|scope| {
+            let mariadb = scope.spawn(|| mariadb(&place));
+            let postgres = postgres(&place);
+            (mariadb.join().expect("a start does not panic"), postgres)
+        });
+        stage.go_on()?;
+        let mut kept = |name: &str, started: Result<Running, String>| {
+            started.map_err(|why| stage.part.note(format!("{name} skipped: {why}"))).ok()
+        };
+        Ok(Self { mariadb: kept("mariadb", mariadb), postgres: kept("postgres", postgres) })
+    }
+
+    /// The stores that they are, and where.
+    pub fn addresses(&self) -> Vec<(Kind, String)> {
+        let mut all = Vec::new();
+        if let Some(Running { port, .. }) = &self.mariadb {
+            let address = format!("mysql://root@127.0.0.1:{port}/");
+            let kinds = [Kind::MariadbMemory, Kind::MariadbOrm, Kind::MariadbInnodb];
+            all.extend(kinds.map(|kind| (kind, address.clone())));
+        }
+        if let Some(Running { port, .. }) = &self.postgres {
+            let address = format!("postgres://postgres@127.0.0.1:{port}/postgres");
+            all.extend([Kind::PostgresUnlogged, Kind::Postgres].map(|kind| (kind, address.clone())));
+        }
+        all
+    }
+}
+
+impl Place<'_> {
+    /// Its folder, and who is to run it: databases refuse to be root.
+    fn home(&self, user: &str) -> Result<(Folder, Option<(u32, u32)>), String> {
+        let owner = match self.host.is_root {
+            true => Some(host::user(user).ok_or_else(|| format!("there is no user {user}"))?),
+            false => None,
+        };
+        Ok((Folder::of(self.parent, owner).map_err(|e| e.to_string())?, owner))
+    }
+
+    /// Runs a program to its end.
+    fn prepare(&self, words: &[String], folder: &Folder, owner: Option<(u32, u32)>) -> Result<(), String> {
+        let log = folder.path().join("prepare.log");
+        let child = Child::start(self.host, &[], words, &log, owner)?;
+        child.finish(PATIENCE, self.stop).map(drop)
+    }
+
+    fn serve(
+        &self,
+        words: &[String],
+        folder: Folder,
+        owner: Option<(u32, u32)>,
+        port: u16,
+        is_ready: impl Fn() -> bool,
+    ) -> Result<Running, String> {
+        let log = folder.path().join("server.log");
+        let mut child = Child::start(self.host, &self.host.server_cpus, words, &log, owner)?;
+        child.wait_until(PATIENCE, self.stop, is_ready)?;
+        Ok(Running { port, _child: child, _folder: folder })
+    }
+}
+
+fn port() -> Result<u16, String> {
+    free_port(Ipv4Addr::LOCALHOST).map_err(|e| format!("no free port: {e}"))
+}
+
+fn answers(port: u16) -> bool {
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+fn words(program: &Path, arguments: &[String]) -> Vec<String> {
+    std::iter::once(program.display().to_string()).chain(arguments.iter().cloned()).collect()
+}
+
+fn mariadb(place: &Place<'_>) -> Result<Running, String> {
+    let missing = |name: &str| format!("there is no {name}");
+    let daemon = host::program("mariadbd", &[]).ok_or_else(|| missing("mariadbd"))?;
+    let install = host::program("mariadb-install-db", &[]).ok_or_else(|| missing("mariadb-install-db"))?;
+    let (folder, owner) = place.home("mysql")?;
+    let home = folder.path().display().to_string();
+    let data = format!("--datadir={home}/data");
+    let made = ["--no-defaults", &data, "--auth-root-authentication-method=normal", "--skip-test-db"];
+    place.prepare(&words(&install, &made.map(str::to_string)), &folder, owner)?;
+    let port = port()?;
+    let served = [
+        "--no-defaults".to_string(),
+        data,
+        format!("--socket={home}/s"),
+        format!("--port={port}"),
+        "--bind-address=127.0.0.1".to_string(),
+        format!("--pid-file={home}/pid"),
+        "--innodb-buffer-pool-size=32M".to_string(),
+    ];
+    place.serve(&words(&daemon, &served), folder, owner, port, || answers(port))
+}
+
+fn postgres(place: &Place<'_>) -> Result<Running, String> {
+    let mut versions: Vec<PathBuf> = std::fs::read_dir(POSTGRES)
+        .map(|entries| entries.flatten().map(|entry| entry.path().join("bin")).collect())
+        .unwrap_or_default();
+    versions.sort();
+    // Debian's own come first: what else is in PATH may be a wrapper.
+    let find = |name: &str| {
+        let own = versions.iter().rev().map(|place| place.join(name)).find(|file| file.is_file());
+        own.or_else(|| host::program(name, &[])).ok_or_else(|| format!("there is no {name} of PostgreSQL"))
+    };
+    let (init, daemon) = (find("initdb")?, find("postgres")?);
+    let (folder, owner) = place.home("postgres")?;
+    let home = folder.path().display().to_string();
+    let data = format!("{home}/data");
+    let made = ["-D", &data, "-A", "trust", "-U", "postgres", "--no-sync"];
+    place.prepare(&words(&init, &made.map(str::to_string)), &folder, owner)?;
+    let port = port()?;
+    let served = [
+        "-D".to_string(),
+        data.clone(),
+        "-p".to_string(),
+        port.to_string(),
+        "-c".to_string(),
+        "listen_addresses=127.0.0.1".to_string(),
+        "-c".to_string(),
+        format!("unix_socket_directories={home}"),
+    ];
+    // It listens before it lets anybody in.
+    let state = PathBuf::from(data).join("postmaster.pid");
+    let is_ready = || std::fs::read_to_string(&state).is_ok_and(|text| text.contains("ready"));
+    place.serve(&words(&daemon, &served), folder, owner, port, is_ready)
+}

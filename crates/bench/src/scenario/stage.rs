@@ -1,0 +1,222 @@
+//! What a scenario has at hand while it runs: servers to compare, time left, where to put what it finds.
+
+use super::folder::Folder;
+use super::server::{Make, Server, Setup};
+use super::{Host, Part, Run as Runner, host};
+use crate::engine::{self, Observer, Plan};
+use crate::result::Run;
+use crate::watch::{Process, Targets};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Larder's program.
+    pub larder: PathBuf,
+    /// The peers to compare it with; those that are not installed are skipped by name.
+    pub peers: Vec<Peer>,
+    /// Keeps the document's flaws where that means something.
+    pub as_seed: bool,
+    /// A MongoDB for `counter-shootout`.
+    pub mongodb: Option<String>,
+}
+
+/// Who Larder is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// memcached, with and without its SSD tier.
+    Memcached,
+    /// redis.
+    Redis,
+}
+
+impl Peer {
+    /// All there are.
+    pub const ALL: [Self; 2] = [Self::Memcached, Self::Redis];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        if self == Self::Memcached { "memcached" } else { "redis" }
+    }
+
+    /// Its program.
+    pub fn program(self) -> Option<PathBuf> {
+        host::program(if self == Self::Memcached { "memcached" } else { "redis-server" }, &[])
+    }
+}
+
+/// Why a scenario ended before its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// It was asked to.
+    Stopped,
+    /// Nothing could be measured any more; why.
+    Failed(String),
+}
+
+/// What a scenario has at hand.
+pub struct Stage<'a> {
+    /// What was asked for.
+    pub options: &'a Options,
+    /// This machine.
+    pub host: &'a Host,
+    /// Ends it early.
+    pub stop: &'a AtomicBool,
+    /// What it found so far.
+    pub part: Part,
+    folder: &'a Path,
+    tell: &'a dyn Fn(&str),
+    until: Instant,
+    number: Cell<u32>,
+}
+
+impl<'a> Stage<'a> {
+    /// Of a scenario that has so much time.
+    pub fn new(name: &'static str, run: Runner<'a>, budget: Duration) -> Self {
+        Self {
+            options: run.options,
+            host: run.host,
+            stop: run.stop,
+            part: Part::new(name),
+            folder: run.folder,
+            tell: run.tell,
+            until: Instant::now() + budget,
+            number: Cell::new(0),
+        }
+    }
+
+    /// Where servers may keep their files.
+    pub fn folder(&self) -> &Path {
+        self.folder
+    }
+
+    /// A folder of its own for somebody's files.
+    ///
+    /// # Errors
+    /// It can not be made.
+    pub fn new_folder(&self) -> Result<Folder, Halt> {
+        Folder::new(self.folder).map_err(|e| Halt::Failed(e.to_string()))
+    }
+
+    /// Another number each time, for names of files.
+    pub fn next_number(&self) -> u32 {
+        self.number.set(self.number.get() + 1);
+        self.number.get()
+    }
+
+    /// What is left of the budget.
+    pub fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    /// What is left, divided: `units` of `units_left` for what comes next, but not less than `least`.
+    pub fn share(&self, units: f64, units_left: f64, least: Duration) -> Duration {
+        self.left().mul_f64((units / units_left).clamp(0.0, 1.0)).max(least)
+    }
+
+    /// Says what is being done.
+    pub fn tell(&self, what: &str) {
+        (self.tell)(&format!("{}: {what}", self.part.name));
+    }
+
+    /// Whether it was asked to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// An error when it was asked to stop.
+    ///
+    /// # Errors
+    /// It was.
+    pub fn go_on(&self) -> Result<(), Halt> {
+        if self.is_stopped() { Err(Halt::Stopped) } else { Ok(()) }
+    }
+
+    /// The program of a server.
+    pub fn program(&self, make: Make) -> Option<PathBuf> {
+        match make {
+            Make::Larder => Some(self.options.larder.clone()),
+            Make::Memcached | Make::Extstore => Peer::Memcached.program(),
+            Make::Redis => Peer::Redis.program(),
+        }
+    }
+
+    /// Larder, and those of `makes` that were asked for and are installed; the others are noted.
+    pub fn makes(&mut self, makes: &[Make]) -> Vec<Make> {
+        let mut there = vec![Make::Larder];
+        for make in makes {
+            let peer = if *make == Make::Redis { Peer::Redis } else { Peer::Memcached };
+            match peer.program() {
+                _ if !self.options.peers.contains(&peer) => {
+                    self.part.note(format!("{} skipped: it was not asked for (--peers)", make.name()));
+                }
+                None => self.part.note(format!("{} skipped: it is not installed", make.name())),
+                Some(_) => there.push(*make),
+            }
+        }
+        there
+    }
+
+    /// Starts a server; one that does not start is noted, and there is none.
+    ///
+    /// # Errors
+    /// It was asked to stop, or Larder did not start.
+    pub fn server(&mut self, setup: Setup) -> Result<Option<Server>, Halt> {
+        let make = setup.make;
+        match Server::start(self, setup) {
+            Ok(server) => Ok(Some(server)),
+            Err(Halt::Failed(why)) if make != Make::Larder => {
+                self.part.note(format!("{} skipped: {why}", make.name()));
+                Ok(None)
+            }
+            Err(halt) => Err(halt),
+        }
+    }
+
+    /// A plan against a server, with the load on its own CPUs and the server watched.
+    pub fn plan(&self, label: &str, server: &Server) -> Plan {
+        Plan {
+            label: format!("{} {label}", self.part.name),
+            address: server.address.clone(),
+            protocol: server.setup.make.protocol(),
+            cpus: self.host.load_cpus.clone(),
+            watch: Targets { process: Process::Pid(server.pid()), ..Targets::default() },
+            ..Plan::default()
+        }
+    }
+
+    /// Measures. What was cut short by a stop is kept and ends the scenario.
+    ///
+    /// # Errors
+    /// It was asked to stop, or nothing was measured.
+    pub fn measure(&mut self, plan: &Plan, observer: &dyn Observer) -> Result<Run, Halt> {
+        self.go_on()?;
+        let run = engine::execute(plan, observer, self.stop);
+        self.ended(run)
+    }
+
+    /// The same for what something else has measured.
+    ///
+    /// # Errors
+    /// It was asked to stop, or nothing was measured.
+    pub fn ended(&mut self, run: Result<Run, engine::Error>) -> Result<Run, Halt> {
+        match run {
+            Ok(run) if self.is_stopped() => {
+                self.part.runs.push(run);
+                Err(Halt::Stopped)
+            }
+            Ok(run) => Ok(run),
+            Err(_) if self.is_stopped() => Err(Halt::Stopped),
+            Err(error) => Err(Halt::Failed(error.to_string())),
+        }
+    }
+}
+
+impl std::fmt::Debug for Stage<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stage").field("part", &self.part.name).field("left", &self.left()).finish()
+    }
+}

@@ -1,0 +1,93 @@
+//! Several hosts on this machine: network namespaces, each with a cable of its own to one bridge. They need
+//! root and the program `ip`, and go when they are dropped.
+//!
+//! ```text
+//!   host 1 (10.x.y.11) --+
+//!   host 2 (10.x.y.12) --+-- bridge (10.x.y.1), where the server listens
+//!   ...                --+
+//! ```
+
+use super::Host;
+use super::host;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Names of interfaces have 15 letters at most.
+const NUMBER_MAX: u32 = 100_000;
+
+/// Namespaces around a bridge.
+#[derive(Debug)]
+pub struct Star {
+    ip: PathBuf,
+    bridge: String,
+    /// The namespaces' names.
+    pub hosts: Vec<String>,
+    /// The bridge's own address.
+    pub middle: Ipv4Addr,
+}
+
+impl Star {
+    /// So many hosts around a bridge.
+    ///
+    /// # Errors
+    /// This is not possible here; in words. What was made until then is gone.
+    pub fn new(host: &Host, count: u8) -> Result<Self, String> {
+        if !host.is_root {
+            return Err("namespaces need root".to_string());
+        }
+        let ip = host::program("ip", &[]).ok_or("there is no program `ip`")?;
+        let number = std::process::id() % NUMBER_MAX;
+        let [_, _, x, y] = number.to_be_bytes();
+        let mut star =
+            Self { ip, bridge: format!("lb{number}"), hosts: Vec::new(), middle: Ipv4Addr::new(10, x, y, 1) };
+        let bridge = star.bridge.clone();
+        star.ip(&["link", "add", &bridge, "type", "bridge"])?;
+        star.ip(&["addr", "add", &format!("{}/24", star.middle), "dev", &bridge])?;
+        star.ip(&["link", "set", &bridge, "up"])?;
+        for at in 0..count {
+            let name = format!("lb{number}h{at}");
+            let cable = format!("lb{number}v{at}");
+            star.ip(&["netns", "add", &name])?;
+            star.hosts.push(name.clone());
+            let there = ["type", "veth", "peer", "name", "eth0", "netns", &name];
+            star.ip(&[&["link", "add", &cable], &there[..]].concat())?;
+            star.ip(&["link", "set", &cable, "master", &bridge, "up"])?;
+            let address = format!("{}/24", Ipv4Addr::new(10, x, y, 11 + at));
+            star.ip(&["-n", &name, "addr", "add", &address, "dev", "eth0"])?;
+            star.ip(&["-n", &name, "link", "set", "eth0", "up"])?;
+            star.ip(&["-n", &name, "link", "set", "lo", "up"])?;
+        }
+        Ok(star)
+    }
+
+    fn ip(&self, words: &[&str]) -> Result<(), String> {
+        let done = Command::new(&self.ip).args(words).stdin(Stdio::null()).output();
+        match done {
+            Ok(done) if done.status.success() => Ok(()),
+            Ok(done) => {
+                Err(format!("ip {}: {}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
+            }
+            Err(error) => Err(format!("ip: {error}")),
+        }
+    }
+
+    /// The command that runs another in a host; `{host}` stands for the host.
+    pub fn transport(&self) -> String {
+        format!("{} netns exec {{host}}", self.ip.display())
+    }
+}
+
+impl Drop for Star {
+    fn drop(&mut self) {
+        // With its namespace, a cable goes at both ends; but the kernel takes its time for that.
+        for at in 0..self.hosts.len() {
+            let cable = self.bridge.clone() + &format!("v{at}");
+            let _ = self.ip(&["link", "del", &cable]);
+        }
+        for name in &self.hosts {
+            let _ = self.ip(&["netns", "del", name]);
+        }
+        let _ = self.ip(&["link", "del", &self.bridge]);
+    }
+}

@@ -1,0 +1,151 @@
+//! Watching a server from outside while it is under load: its process, its device, its own counters, all on
+//! the time axis of the run.
+//!
+//! What the kernel tells comes as text through an [`Eye`]: on this host from `/proc`, elsewhere over whatever
+//! reaches that host. The server's own counters come over its own protocol.
+
+pub mod counters;
+pub mod device;
+pub mod eye;
+pub mod process;
+pub mod remote;
+mod sampler;
+
+pub use eye::{Eye, Local, Texts, Units};
+pub use remote::Remote;
+pub use sampler::Sampler;
+
+use crate::engine::Plan;
+use crate::engine::clock::Clock;
+use crate::result::Watch;
+use counters::Counters;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// What is watched besides the load.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    /// The server's process.
+    pub process: Process,
+    /// The block device, by its name such as `vda` or by any path on it.
+    pub device: Option<String>,
+    /// Sees in place of this host's own `/proc`; then the process and the device are its business.
+    pub eye: Option<SharedEye>,
+}
+
+/// An eye that a plan can carry around.
+pub type SharedEye = Arc<Mutex<dyn Eye>>;
+
+/// Which process is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Process {
+    /// The one that listens at the server's address, when that is on this host.
+    #[default]
+    Auto,
+    /// This one.
+    Pid(u32),
+    /// None.
+    None,
+}
+
+/// Watches during a run.
+#[derive(Debug)]
+pub struct Watcher {
+    plan: Plan,
+    sampler: Option<Sampler>,
+    eye: Option<SharedEye>,
+    device: Option<String>,
+    before: Counters,
+}
+
+/// What a watcher saw.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// The server's name and version.
+    pub server: String,
+    /// Its process, device and counters.
+    pub watch: Option<Watch>,
+}
+
+impl Watcher {
+    /// Finds what is to be watched.
+    pub fn prepare(targets: &Targets, plan: &Plan) -> Self {
+        let device = match &targets.eye {
+            Some(eye) => eye.lock().ok().and_then(|eye| eye.device()),
+            None => targets.device.as_deref().and_then(device::name_of),
+        };
+        let eye = targets.eye.clone().or_else(|| {
+            let pid = match targets.process {
+                Process::None => None,
+                Process::Pid(pid) => Some(pid),
+                Process::Auto => process::listening(&plan.address),
+            };
+            let sees_something = pid.is_some() || device.is_some();
+            sees_something.then(|| Arc::new(Mutex::new(Local::new(pid, device.is_some()))) as SharedEye)
+        });
+        Self { plan: plan.clone(), sampler: None, eye, device, before: Counters::default() }
+    }
+
+    /// Begins, for a window that begins at `begin_ns` of the run's clock.
+    pub fn start(&mut self, clock: Clock, begin_ns: u64) {
+        if let Some(eye) = self.eye.clone() {
+            self.sampler = Some(Sampler::start(eye, self.device.clone(), clock, begin_ns));
+        }
+    }
+
+    /// Reads the server's counters; as near to the window's begin as can be.
+    pub fn at_begin(&mut self) {
+        self.before = self.ask();
+    }
+
+    /// A server that does not say has no counters.
+    fn ask(&self) -> Counters {
+        let plan = &self.plan;
+        counters::ask(&plan.address, plan.protocol, plan.tls.as_ref()).unwrap_or_default()
+    }
+
+    /// Ends, and says what was seen.
+    pub fn finish(mut self) -> Watched {
+        let (process, device) = self.sampler.take().map(Sampler::finish).unwrap_or_default();
+        let after = self.ask();
+        let source = self.eye.and_then(|eye| eye.lock().ok().map(|eye| eye.source()));
+        let server = if after.server.is_empty() { self.before.server.clone() } else { after.server.clone() };
+        let stats_growth = growth(&self.before.values, &after.values);
+        let is_empty = process.is_empty() && device.is_empty() && after.values.is_empty();
+        let watch = (!is_empty).then(|| Watch {
+            source: source.unwrap_or_else(|| "its own counters".to_string()),
+            process,
+            device_name: self.device.filter(|_| !device.is_empty()),
+            device,
+            stats_growth,
+            stats_end: after.values,
+        });
+        Watched { server, watch }
+    }
+}
+
+/// How much each counter that is a number grew.
+fn growth(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> BTreeMap<String, f64> {
+    let number = |text: &String| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    let grown = after.iter().filter_map(|(name, value)| {
+        Some((name.clone(), number(value)? - before.get(name).and_then(number)?))
+    });
+    grown.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_is_of_numbers_only() {
+        let of = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+        };
+        let before: BTreeMap<_, _> = of(&[("gets", "10"), ("version", "1.6"), ("name", "x")]);
+        let after: BTreeMap<_, _> = of(&[("gets", "25"), ("version", "1.6"), ("name", "x"), ("new", "1")]);
+        let grown = growth(&before, &after);
+        assert_eq!(grown.get("gets"), Some(&15.0));
+        assert!(!grown.contains_key("name") && !grown.contains_key("new"));
+    }
+}

@@ -1,0 +1,335 @@
+//! The protocols as a client speaks them: requests into bytes, bytes into replies. No sockets, no clocks, and
+//! no allocation for a request or a reply.
+//!
+//! Requests are appended to a buffer, so that a batch of them is one write. Replies are read from whatever
+//! has arrived so far: [`Decoder::next`] says `None` until the next piece is whole, whatever the split.
+
+mod binary;
+mod meta;
+mod resp;
+mod text;
+
+use crate::workload::keys::Names;
+use crate::workload::values::Pool;
+use std::fmt;
+use std::str::FromStr;
+
+/// A line of a reply that is longer than this is not one of a cache.
+const LINE_BYTES_MAX: usize = 8 << 10;
+/// A value longer than this is not one that was asked for.
+const VALUE_BYTES_MAX: u64 = 1 << 30;
+
+/// What is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// memcached's classic text.
+    Text,
+    /// memcached's meta commands (`mg`, `ms`, ...).
+    Meta,
+    /// memcached's binary protocol.
+    Binary,
+    /// Redis's RESP, version 2.
+    Resp2,
+}
+
+impl Protocol {
+    /// Its name on the command line and in a result.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Meta => "meta",
+            Self::Binary => "binary",
+            Self::Resp2 => "resp2",
+        }
+    }
+
+    /// The port its servers listen on unless told otherwise.
+    pub fn default_port(self) -> u16 {
+        if self == Self::Resp2 { 6379 } else { 11211 }
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "text" | "memcache_text" => Ok(Self::Text),
+            "meta" => Ok(Self::Meta),
+            "binary" | "memcache_binary" => Ok(Self::Binary),
+            "resp2" | "resp" | "redis" => Ok(Self::Resp2),
+            _ => Err("is one of text, meta, binary, resp2".to_string()),
+        }
+    }
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Reads one key or several.
+    Get,
+    /// Stores a value.
+    Set,
+    /// Adds one to a counter.
+    Incr,
+    /// Removes a key.
+    Delete,
+    /// Gives a key another expiry.
+    Touch,
+}
+
+impl Verb {
+    /// All of them, in the order of a result's rows.
+    pub const ALL: [Self; 5] = [Self::Get, Self::Set, Self::Incr, Self::Delete, Self::Touch];
+
+    /// Its name in a result.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Set => "set",
+            Self::Incr => "incr",
+            Self::Delete => "delete",
+            Self::Touch => "touch",
+        }
+    }
+}
+
+/// Writes requests.
+#[derive(Debug)]
+pub struct Encoder {
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// How keys of values are called.
+    pub items: Names,
+    /// How keys of counters are called: a value cannot be counted up.
+    pub counters: Names,
+    /// Where values come from.
+    pub pool: Pool,
+}
+
+impl Encoder {
+    /// Asks for the values of `keys`, in one request.
+    pub fn get(&self, out: &mut Vec<u8>, keys: &[u64]) {
+        match (self.protocol, keys) {
+            (Protocol::Text, _) => text::get(out, &self.items, keys),
+            (Protocol::Meta, [key]) => meta::get(out, &self.items, *key),
+            (Protocol::Meta, _) => meta::gets(out, &self.items, keys),
+            (Protocol::Binary, [key]) => binary::get(out, &self.items, *key),
+            (Protocol::Binary, _) => binary::gets(out, &self.items, keys),
+            (Protocol::Resp2, _) => resp::get(out, &self.items, keys),
+        }
+    }
+
+    /// Stores `bytes` bytes that tell of `key` and `version`, for `expiry_s` seconds or, at 0, for ever.
+    pub fn set(&self, out: &mut Vec<u8>, key: u64, bytes: u32, expiry_s: u32, version: u64) {
+        match self.protocol {
+            Protocol::Text => text::set_head(out, &self.items, key, bytes, expiry_s),
+            Protocol::Meta => meta::set_head(out, &self.items, key, bytes, expiry_s),
+            Protocol::Binary => binary::set_head(out, &self.items, key, bytes, expiry_s),
+            Protocol::Resp2 => resp::set_head(out, &self.items, key, bytes, expiry_s),
+        }
+        self.pool.write(out, self.items.hash(key), bytes, version);
+        match self.protocol {
+            Protocol::Binary => {}
+            Protocol::Resp2 => resp::set_tail(out, expiry_s),
+            Protocol::Text | Protocol::Meta => out.extend_from_slice(b"\r\n"),
+        }
+    }
+
+    /// Stores a counter that stands at 0.
+    pub fn set_counter(&self, out: &mut Vec<u8>, key: u64) {
+        match self.protocol {
+            Protocol::Text => text::set_head(out, &self.counters, key, 1, 0),
+            Protocol::Meta => meta::set_head(out, &self.counters, key, 1, 0),
+            Protocol::Binary => binary::set_head(out, &self.counters, key, 1, 0),
+            Protocol::Resp2 => resp::set_head(out, &self.counters, key, 1, 0),
+        }
+        out.push(b'0');
+        match self.protocol {
+            Protocol::Binary => {}
+            Protocol::Resp2 => resp::set_tail(out, 0),
+            Protocol::Text | Protocol::Meta => out.extend_from_slice(b"\r\n"),
+        }
+    }
+
+    /// Adds one to a counter; where the protocol leaves the choice, one that is absent is not made.
+    pub fn incr(&self, out: &mut Vec<u8>, key: u64) {
+        match self.protocol {
+            Protocol::Text => text::incr(out, &self.counters, key),
+            Protocol::Meta => meta::incr(out, &self.counters, key),
+            Protocol::Binary => binary::incr(out, &self.counters, key),
+            Protocol::Resp2 => resp::incr(out, &self.counters, key),
+        }
+    }
+
+    /// Removes a key.
+    pub fn delete(&self, out: &mut Vec<u8>, key: u64) {
+        match self.protocol {
+            Protocol::Text => text::delete(out, &self.items, key),
+            Protocol::Meta => meta::delete(out, &self.items, key),
+            Protocol::Binary => binary::delete(out, &self.items, key),
+            Protocol::Resp2 => resp::delete(out, &self.items, key),
+        }
+    }
+
+    /// Lets a key live for `expiry_s` seconds from now; 0 is for ever.
+    pub fn touch(&self, out: &mut Vec<u8>, key: u64, expiry_s: u32) {
+        match self.protocol {
+            Protocol::Text => text::touch(out, &self.items, key, expiry_s),
+            Protocol::Meta => meta::touch(out, &self.items, key, expiry_s),
+            Protocol::Binary => binary::touch(out, &self.items, key, expiry_s),
+            Protocol::Resp2 => resp::touch(out, &self.items, key, expiry_s),
+        }
+    }
+}
+
+/// The request that the next reply answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    /// What was asked.
+    pub verb: Verb,
+    /// Of how many keys; more than one only for a get.
+    pub keys: u32,
+}
+
+/// A piece of a reply.
+#[derive(Debug, PartialEq)]
+pub struct Reply<'a> {
+    /// Bytes of the input that it took.
+    pub consumed: usize,
+    /// What it says.
+    pub what: What<'a>,
+    /// Whether it ends the request's reply.
+    pub is_last: bool,
+}
+
+/// What a piece of a reply says.
+#[derive(Debug, PartialEq)]
+pub enum What<'a> {
+    /// A key was found, and this is its value.
+    Value(Whose<'a>, &'a [u8]),
+    /// It was done: stored, counted, removed, touched.
+    Done,
+    /// There is no such key.
+    Miss,
+    /// Framing; nothing is said.
+    Frame,
+    /// It was refused, in the server's words.
+    Error(&'a [u8]),
+}
+
+/// Which of the keys asked for a value belongs to.
+#[derive(Debug, PartialEq)]
+pub enum Whose<'a> {
+    /// Only one was asked for, and the protocol does not repeat it.
+    Only,
+    /// The one at this place of the request.
+    Index(u32),
+    /// The one of this name.
+    Name(&'a [u8]),
+}
+
+/// What came is not a reply to what was asked; the connection is out of step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Garbage {
+    /// What was wrong, with the beginning of what came.
+    pub says: String,
+}
+
+impl Garbage {
+    fn new(why: &str, input: &[u8]) -> Self {
+        let shown = &input[..input.len().min(40)];
+        Self { says: format!("{why}: \"{}\"", shown.escape_ascii()) }
+    }
+
+    /// Something came although nothing was asked.
+    pub fn unasked(input: &[u8]) -> Self {
+        Self::new("something that was not asked for", input)
+    }
+}
+
+impl fmt::Display for Garbage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.says)
+    }
+}
+
+/// Reads the replies of one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoder {
+    protocol: Protocol,
+    resp: resp::Progress,
+}
+
+impl Decoder {
+    /// Of a connection at its beginning.
+    pub fn new(protocol: Protocol) -> Self {
+        Self { protocol, resp: resp::Progress::default() }
+    }
+
+    /// The next piece of the reply to `expected` from the beginning of `input`, if it is there as a whole.
+    ///
+    /// # Errors
+    /// What is there can not become a reply to that request.
+    pub fn next<'a>(&mut self, expected: Expected, input: &'a [u8]) -> Result<Option<Reply<'a>>, Garbage> {
+        match self.protocol {
+            Protocol::Text => text::next(expected, input),
+            Protocol::Meta => meta::next(expected, input),
+            Protocol::Binary => binary::next(expected, input),
+            Protocol::Resp2 => self.resp.next(expected, input),
+        }
+    }
+}
+
+/// The first line of `input` without its end, and where the next one begins.
+fn line(input: &[u8]) -> Result<Option<(&[u8], usize)>, Garbage> {
+    match memchr::memchr(b'\n', input) {
+        Some(end) if end > 0 && input[end - 1] == b'\r' => Ok(Some((&input[..end - 1], end + 1))),
+        Some(_) => Err(Garbage::new("a line without a carriage return", input)),
+        None if input.len() > LINE_BYTES_MAX => Err(Garbage::new("a line without an end", input)),
+        None => Ok(None),
+    }
+}
+
+/// The value of `bytes` bytes at `from` and what follows its line end, if all of it is there.
+fn block(input: &[u8], from: usize, bytes: u64) -> Result<Option<(&[u8], usize)>, Garbage> {
+    if bytes > VALUE_BYTES_MAX {
+        return Err(Garbage::new("a value that is too long to be one", input));
+    }
+    let end = from + bytes as usize;
+    if input.len() < end + 2 {
+        return Ok(None);
+    }
+    if &input[end..end + 2] != b"\r\n" {
+        return Err(Garbage::new("a value that is longer than it says", input));
+    }
+    Ok(Some((&input[from..end], end + 2)))
+}
+
+/// A decimal number without a sign, of at most 19 digits.
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || digits.len() > 19 {
+        return None;
+    }
+    digits
+        .iter()
+        .try_fold(0u64, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u64::from(digit - b'0')))
+}
+
+/// Appends a number in decimal.
+fn push_number(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests;

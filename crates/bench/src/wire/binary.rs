@@ -1,0 +1,125 @@
+//! memcached's binary protocol. A get of several keys is a row of quiet gets, closed by a noop.
+//!
+//! ```text
+//!  0      1       2 3         4       5         6 7           8 .. 11     12 .. 15  16 .. 23
+//!  magic  opcode  key length  extras  data type bucket/status total body  opaque    cas
+//! ```
+
+use super::{Expected, Garbage, Reply, VALUE_BYTES_MAX, Verb, What, Whose};
+use crate::workload::keys::Names;
+
+const HEADER: usize = 24;
+const GET: u8 = 0x00;
+const SET: u8 = 0x01;
+const DELETE: u8 = 0x04;
+const INCREMENT: u8 = 0x05;
+const NOOP: u8 = 0x0a;
+const GETKQ: u8 = 0x0d;
+const TOUCH: u8 = 0x1c;
+const NOT_FOUND: u16 = 1;
+/// An expiry that says: do not make the counter when it is absent.
+const NOT_MADE: u32 = u32::MAX;
+
+fn header(out: &mut Vec<u8>, opcode: u8, key: usize, extras: &[u8], value_bytes: u32, opaque: u32) {
+    let body = (key + extras.len()) as u32 + value_bytes;
+    let mut header = [0; HEADER];
+    header[0] = 0x80;
+    header[1] = opcode;
+    header[2..4].copy_from_slice(&(key as u16).to_be_bytes());
+    header[4] = extras.len() as u8;
+    header[8..12].copy_from_slice(&body.to_be_bytes());
+    header[12..16].copy_from_slice(&opaque.to_be_bytes());
+    out.extend_from_slice(&header);
+    out.extend_from_slice(extras);
+}
+
+pub(super) fn get(out: &mut Vec<u8>, names: &Names, key: u64) {
+    header(out, GET, names.bytes(), &[], 0, 0);
+    names.write(out, key);
+}
+
+pub(super) fn gets(out: &mut Vec<u8>, names: &Names, keys: &[u64]) {
+    for (index, key) in keys.iter().enumerate() {
+        header(out, GETKQ, names.bytes(), &[], 0, index as u32);
+        names.write(out, *key);
+    }
+    header(out, NOOP, 0, &[], 0, 0);
+}
+
+pub(super) fn set_head(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32, expiry_s: u32) {
+    let mut extras = [0; 8];
+    extras[4..].copy_from_slice(&expiry_s.to_be_bytes());
+    header(out, SET, names.bytes(), &extras, bytes, 0);
+    names.write(out, key);
+}
+
+pub(super) fn incr(out: &mut Vec<u8>, names: &Names, key: u64) {
+    let mut extras = [0; 20];
+    extras[..8].copy_from_slice(&1u64.to_be_bytes());
+    extras[16..].copy_from_slice(&NOT_MADE.to_be_bytes());
+    header(out, INCREMENT, names.bytes(), &extras, 0, 0);
+    names.write(out, key);
+}
+
+pub(super) fn delete(out: &mut Vec<u8>, names: &Names, key: u64) {
+    header(out, DELETE, names.bytes(), &[], 0, 0);
+    names.write(out, key);
+}
+
+pub(super) fn touch(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
+    header(out, TOUCH, names.bytes(), &expiry_s.to_be_bytes(), 0, 0);
+    names.write(out, key);
+}
+
+pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>, Garbage> {
+    if input.first().is_some_and(|magic| *magic != 0x81) {
+        return Err(Garbage::new("not a binary reply", input));
+    }
+    if input.len() < HEADER {
+        return Ok(None);
+    }
+    let opcode = input[1];
+    let key = usize::from(u16::from_be_bytes([input[2], input[3]]));
+    let extras = usize::from(input[4]);
+    let status = u16::from_be_bytes([input[6], input[7]]);
+    let body = u32::from_be_bytes([input[8], input[9], input[10], input[11]]);
+    let opaque = u32::from_be_bytes([input[12], input[13], input[14], input[15]]);
+    if u64::from(body) > VALUE_BYTES_MAX || (body as usize) < key + extras {
+        return Err(Garbage::new("a length that can not be", input));
+    }
+    let consumed = HEADER + body as usize;
+    if input.len() < consumed {
+        return Ok(None);
+    }
+    let value = &input[HEADER + extras + key..consumed];
+    let several = expected.verb == Verb::Get && expected.keys > 1;
+    if opcode != asked_for(expected.verb, several) {
+        if several && opcode == NOOP {
+            return Ok(Some(Reply { consumed, what: What::Frame, is_last: true }));
+        }
+        return Err(Garbage::new("a reply to another opcode", input));
+    }
+    let places = if several { expected.keys } else { 1 };
+    if opaque >= places {
+        return Err(Garbage::new("an opaque that was not sent", input));
+    }
+    let what = match (status, expected.verb) {
+        (0, Verb::Get) if several => What::Value(Whose::Index(opaque), value),
+        (0, Verb::Get) => What::Value(Whose::Only, value),
+        (0, _) => What::Done,
+        (NOT_FOUND, Verb::Get | Verb::Incr | Verb::Delete | Verb::Touch) => What::Miss,
+        _ => What::Error(value),
+    };
+    Ok(Some(Reply { consumed, what, is_last: !several }))
+}
+
+fn asked_for(verb: Verb, several: bool) -> u8 {
+    match verb {
+        Verb::Get if several => GETKQ,
+        Verb::Get => GET,
+        Verb::Set => SET,
+        Verb::Incr => INCREMENT,
+        Verb::Delete => DELETE,
+        Verb::Touch => TOUCH,
+    }
+}

@@ -1,0 +1,98 @@
+//! memcached's meta commands. A get of several keys is a row of quiet gets with opaques, closed by `mn`.
+
+use super::{Expected, Garbage, Reply, Verb, What, Whose, block, line, number, push_number, text};
+use crate::workload::keys::Names;
+
+pub(super) fn get(out: &mut Vec<u8>, names: &Names, key: u64) {
+    out.extend_from_slice(b"mg ");
+    names.write(out, key);
+    out.extend_from_slice(b" v\r\n");
+}
+
+pub(super) fn gets(out: &mut Vec<u8>, names: &Names, keys: &[u64]) {
+    for (index, key) in keys.iter().enumerate() {
+        out.extend_from_slice(b"mg ");
+        names.write(out, *key);
+        out.extend_from_slice(b" v q O");
+        push_number(out, index as u64);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"mn\r\n");
+}
+
+pub(super) fn set_head(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32, expiry_s: u32) {
+    out.extend_from_slice(b"ms ");
+    names.write(out, key);
+    out.push(b' ');
+    push_number(out, u64::from(bytes));
+    if expiry_s > 0 {
+        out.extend_from_slice(b" T");
+        push_number(out, u64::from(expiry_s));
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+pub(super) fn incr(out: &mut Vec<u8>, names: &Names, key: u64) {
+    out.extend_from_slice(b"ma ");
+    names.write(out, key);
+    out.extend_from_slice(b"\r\n");
+}
+
+pub(super) fn delete(out: &mut Vec<u8>, names: &Names, key: u64) {
+    out.extend_from_slice(b"md ");
+    names.write(out, key);
+    out.extend_from_slice(b"\r\n");
+}
+
+pub(super) fn touch(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
+    out.extend_from_slice(b"mg ");
+    names.write(out, key);
+    out.extend_from_slice(b" T");
+    push_number(out, u64::from(expiry_s));
+    out.extend_from_slice(b"\r\n");
+}
+
+pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>, Garbage> {
+    let Some((line, next)) = line(input)? else { return Ok(None) };
+    if expected.verb == Verb::Get && line.starts_with(b"VA ") {
+        return value(expected, input, &line[b"VA ".len()..], next);
+    }
+    let several = expected.keys > 1;
+    let (what, is_last) = match (expected.verb, first_word(line)) {
+        (Verb::Get, b"MN") if several => (What::Frame, true),
+        (Verb::Get, b"EN") => (What::Miss, !several),
+        (Verb::Set | Verb::Incr | Verb::Delete | Verb::Touch, b"HD") => (What::Done, true),
+        (Verb::Touch, b"EN") | (Verb::Incr | Verb::Delete, b"NF") => (What::Miss, true),
+        (Verb::Set | Verb::Incr, b"NS") => (What::Error(line), true),
+        _ if text::is_error(line) => (What::Error(line), !several),
+        _ => return Err(Garbage::new("not a reply to what was asked", input)),
+    };
+    Ok(Some(Reply { consumed: next, what, is_last }))
+}
+
+fn first_word(line: &[u8]) -> &[u8] {
+    line.split(|byte| *byte == b' ').next().unwrap_or_default()
+}
+
+fn value<'a>(
+    expected: Expected,
+    input: &'a [u8],
+    rest: &'a [u8],
+    next: usize,
+) -> Result<Option<Reply<'a>>, Garbage> {
+    let mut words = rest.split(|byte| *byte == b' ');
+    let Some(bytes) = words.next().and_then(number) else {
+        return Err(Garbage::new("a value without its length", input));
+    };
+    let whose = if expected.keys > 1 {
+        let opaque = words.find_map(|word| word.strip_prefix(b"O")).and_then(number);
+        match opaque {
+            Some(index) if index < u64::from(expected.keys) => Whose::Index(index as u32),
+            _ => return Err(Garbage::new("a value without the opaque that was asked for", input)),
+        }
+    } else {
+        Whose::Only
+    };
+    let Some((data, next)) = block(input, next, bytes)? else { return Ok(None) };
+    Ok(Some(Reply { consumed: next, what: What::Value(whose, data), is_last: expected.keys == 1 }))
+}

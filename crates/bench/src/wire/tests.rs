@@ -1,0 +1,246 @@
+//! What the four protocols say: requests byte by byte, replies split anywhere, garbage refused.
+
+use super::*;
+
+fn encoder(protocol: Protocol) -> Encoder {
+    let items = Names::new(b"k:", None, 1000).expect("it fits");
+    let counters = items.counters().expect("it fits");
+    Encoder { protocol, items, counters, pool: Pool::new() }
+}
+
+fn said(protocol: Protocol, ask: impl Fn(&Encoder, &mut Vec<u8>)) -> String {
+    let mut out = Vec::new();
+    ask(&encoder(protocol), &mut out);
+    out.escape_ascii().to_string()
+}
+
+/// What was read, owned.
+#[derive(Debug, PartialEq)]
+enum Seen {
+    Value(Option<u32>, Vec<u8>),
+    Done,
+    Miss,
+    Error(String),
+    Last,
+}
+
+/// Reads a reply of which `split` bytes come first, and then the rest.
+fn read(protocol: Protocol, expected: Expected, reply: &[u8], split: usize) -> Result<Vec<Seen>, Garbage> {
+    let names = encoder(protocol).items;
+    let mut decoder = Decoder::new(protocol);
+    let (mut at, mut seen) = (0, Vec::new());
+    for end in [split, reply.len()] {
+        while let Some(piece) = decoder.next(expected, &reply[at..end])? {
+            at += piece.consumed;
+            match piece.what {
+                What::Value(whose, data) => {
+                    let whose = match whose {
+                        Whose::Only => None,
+                        Whose::Index(index) => Some(index),
+                        Whose::Name(name) => names.number(name).map(|key| key as u32),
+                    };
+                    seen.push(Seen::Value(whose, data.to_vec()));
+                }
+                What::Done => seen.push(Seen::Done),
+                What::Miss => seen.push(Seen::Miss),
+                What::Frame => {}
+                What::Error(words) => seen.push(Seen::Error(words.escape_ascii().to_string())),
+            }
+            if piece.is_last {
+                seen.push(Seen::Last);
+                break;
+            }
+        }
+        if seen.last() == Some(&Seen::Last) {
+            break;
+        }
+    }
+    assert!(
+        seen.last() != Some(&Seen::Last) || at == reply.len(),
+        "{at} of {} bytes were taken",
+        reply.len()
+    );
+    Ok(seen)
+}
+
+fn binary(opcode: u8, status: u16, opaque: u32, extras: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut reply = vec![0x81, opcode, 0, 0, extras.len() as u8, 0];
+    reply.extend(status.to_be_bytes());
+    reply.extend(((extras.len() + value.len()) as u32).to_be_bytes());
+    reply.extend(opaque.to_be_bytes());
+    reply.extend([0; 8]);
+    reply.extend(extras);
+    reply.extend(value);
+    reply
+}
+
+/// A protocol, what was asked of how many keys, the reply, and what is to be seen in it.
+type Case = (Protocol, Verb, u32, Vec<u8>, Vec<Seen>);
+
+fn cases() -> Vec<Case> {
+    use Protocol::{Binary, Meta, Resp2, Text};
+    use Seen::{Done, Last, Miss};
+    use Verb::{Delete, Get, Incr, Set, Touch};
+    let value = |whose, data: &[u8]| Seen::Value(whose, data.to_vec());
+    let error = |words: &str| Seen::Error(words.to_string());
+    let row = |protocol, verb, keys, reply: &[u8], mut seen: Vec<Seen>| {
+        seen.push(Last);
+        (protocol, verb, keys, reply.to_vec(), seen)
+    };
+    let several =
+        [binary(0x0d, 0, 1, &[0; 4], b"one"), binary(0x0d, 0, 2, &[0; 4], b""), binary(0x0a, 0, 0, &[], b"")];
+    vec![
+        row(Text, Get, 1, b"VALUE k:007 0 4\r\na\r\nb\r\nEND\r\n", vec![value(Some(7), b"a\r\nb")]),
+        row(Text, Get, 1, b"VALUE k:007 0 0 99\r\n\r\nEND\r\n", vec![value(Some(7), b"")]),
+        row(Text, Get, 1, b"END\r\n", vec![Miss]),
+        row(
+            Text,
+            Get,
+            3,
+            b"VALUE k:001 0 1\r\nx\r\nVALUE k:003 0 1\r\ny\r\nEND\r\n",
+            vec![value(Some(1), b"x"), value(Some(3), b"y"), Miss],
+        ),
+        row(Text, Set, 1, b"STORED\r\n", vec![Done]),
+        row(Text, Set, 1, b"SERVER_ERROR out of memory\r\n", vec![error("SERVER_ERROR out of memory")]),
+        row(Text, Incr, 1, b"12\r\n", vec![Done]),
+        row(Text, Incr, 1, b"9 \r\n", vec![Done]),
+        row(Text, Incr, 1, b"NOT_FOUND\r\n", vec![Miss]),
+        row(Text, Delete, 1, b"DELETED\r\n", vec![Done]),
+        row(Text, Touch, 1, b"TOUCHED\r\n", vec![Done]),
+        row(Text, Touch, 1, b"ERROR\r\n", vec![error("ERROR")]),
+        row(Meta, Get, 1, b"VA 3\r\nabc\r\n", vec![value(None, b"abc")]),
+        row(Meta, Get, 1, b"EN\r\n", vec![Miss]),
+        row(
+            Meta,
+            Get,
+            3,
+            b"VA 3 O0\r\nabc\r\nVA 0 O2\r\n\r\nMN\r\n",
+            vec![value(Some(0), b"abc"), value(Some(2), b"")],
+        ),
+        row(Meta, Set, 1, b"HD\r\n", vec![Done]),
+        row(Meta, Incr, 1, b"NF\r\n", vec![Miss]),
+        row(Meta, Delete, 1, b"HD\r\n", vec![Done]),
+        row(Meta, Touch, 1, b"EN\r\n", vec![Miss]),
+        row(Binary, Get, 1, &binary(0, 0, 0, &[0; 4], b"abc"), vec![value(None, b"abc")]),
+        row(Binary, Get, 1, &binary(0, 1, 0, &[], b"Not found"), vec![Miss]),
+        row(Binary, Get, 3, &several.concat(), vec![value(Some(1), b"one"), value(Some(2), b"")]),
+        row(Binary, Set, 1, &binary(1, 0, 0, &[], b""), vec![Done]),
+        row(Binary, Set, 1, &binary(1, 3, 0, &[], b"Too large."), vec![error("Too large.")]),
+        row(Binary, Incr, 1, &binary(5, 0, 0, &[], &[0; 8]), vec![Done]),
+        row(Binary, Touch, 1, &binary(0x1c, 1, 0, &[], b""), vec![Miss]),
+        row(Resp2, Get, 1, b"$3\r\nabc\r\n", vec![value(None, b"abc")]),
+        row(Resp2, Get, 1, b"$-1\r\n", vec![Miss]),
+        row(
+            Resp2,
+            Get,
+            3,
+            b"*3\r\n$1\r\nx\r\n$-1\r\n$2\r\n\r\n\r\n",
+            vec![value(Some(0), b"x"), Miss, value(Some(2), b"\r\n")],
+        ),
+        row(Resp2, Set, 1, b"+OK\r\n", vec![Done]),
+        row(Resp2, Set, 1, b"-OOM no memory\r\n", vec![error("OOM no memory")]),
+        row(Resp2, Incr, 1, b":5\r\n", vec![Done]),
+        row(Resp2, Delete, 1, b":0\r\n", vec![Miss]),
+        row(Resp2, Touch, 1, b":1\r\n", vec![Done]),
+    ]
+}
+
+#[test]
+fn replies_are_understood_however_they_are_split() {
+    for (protocol, verb, keys, reply, want) in cases() {
+        let expected = Expected { verb, keys };
+        for split in 0..=reply.len() {
+            let seen = read(protocol, expected, &reply, split);
+            let shown = reply.escape_ascii();
+            assert_eq!(seen.as_ref(), Ok(&want), "{protocol:?} {verb:?} `{shown}` split at {split}");
+        }
+    }
+}
+
+#[test]
+fn part_of_a_reply_is_not_taken_for_all_of_it() {
+    for (protocol, verb, keys, reply, _) in cases() {
+        for kept in 0..reply.len() {
+            let seen =
+                read(protocol, Expected { verb, keys }, &reply[..kept], 0).expect("it may still become one");
+            assert!(!seen.contains(&Seen::Last), "{protocol:?} {verb:?}: {kept} of {} bytes", reply.len());
+        }
+    }
+}
+
+#[test]
+fn garbage_is_refused() {
+    use Protocol::{Binary, Meta, Resp2, Text};
+    let wrong: [(Protocol, Verb, u32, &[u8]); 17] = [
+        (Text, Verb::Get, 1, b"STORED\r\n"),
+        (Text, Verb::Get, 1, b"VALUE k:1 0 x\r\n"),
+        (Text, Verb::Get, 1, b"VALUE k:1 0 99999999999\r\n"),
+        (Text, Verb::Get, 1, b"VALUE k:1 0 1\r\nxyz\r\nEND\r\n"),
+        (Text, Verb::Get, 1, b"VALUE k:1 0 1\r\nx\r\nVALUE k:1 0 1\r\n"),
+        (Text, Verb::Set, 1, b"END\r\n"),
+        (Text, Verb::Set, 1, b"STORED\n"),
+        (Meta, Verb::Get, 1, b"MN\r\n"),
+        (Meta, Verb::Get, 2, b"VA 1 O7\r\nx\r\n"),
+        (Meta, Verb::Get, 2, b"VA 1\r\nx\r\n"),
+        (Binary, Verb::Get, 1, b"VALUE"),
+        (Resp2, Verb::Get, 1, b"+OK\r\n"),
+        (Resp2, Verb::Get, 3, b"*2\r\n"),
+        (Resp2, Verb::Get, 3, b"$1\r\nx\r\n"),
+        (Resp2, Verb::Get, 1, b"$-7\r\n"),
+        (Resp2, Verb::Incr, 1, b":x\r\n"),
+        (Resp2, Verb::Set, 1, b"\r\n"),
+    ];
+    for (protocol, verb, keys, reply) in wrong {
+        let seen = read(protocol, Expected { verb, keys }, reply, 0);
+        assert!(seen.is_err(), "{protocol:?} {verb:?} `{}`: {seen:?}", reply.escape_ascii());
+    }
+    let other = binary(1, 0, 0, &[], b"");
+    assert!(read(Binary, Expected { verb: Verb::Get, keys: 1 }, &other, 0).is_err());
+    let endless = vec![b'x'; LINE_BYTES_MAX + 1];
+    assert!(read(Text, Expected { verb: Verb::Get, keys: 1 }, &endless, 0).is_err());
+}
+
+#[test]
+fn any_bytes_at_all_do_not_panic() {
+    let mut random = crate::random::Random::new(11);
+    let alphabet = b"\r\n 0123456789VALUEKDSTOR$*:-+\x81\x00\x0a\x0dO";
+    for _ in 0..200_000 {
+        let length = random.below(40) as usize;
+        let input: Vec<u8> =
+            (0..length).map(|_| alphabet[random.below(alphabet.len() as u64) as usize]).collect();
+        for protocol in [Protocol::Text, Protocol::Meta, Protocol::Binary, Protocol::Resp2] {
+            let verb = Verb::ALL[random.below(5) as usize];
+            let keys = if verb == Verb::Get { 1 + random.below(3) as u32 } else { 1 };
+            let mut decoder = Decoder::new(protocol);
+            let _ = decoder.next(Expected { verb, keys }, &input);
+        }
+    }
+}
+
+#[test]
+fn requests_are_what_the_protocols_say() {
+    use Protocol::{Binary, Meta, Resp2, Text};
+    assert_eq!(said(Text, |e, out| e.get(out, &[7])), r"get k:007\r\n");
+    assert_eq!(said(Text, |e, out| e.get(out, &[7, 8])), r"get k:007 k:008\r\n");
+    assert!(said(Text, |e, out| e.set(out, 7, 3, 60, 1)).starts_with(r"set k:007 0 60 3\r\n"));
+    assert_eq!(said(Text, |e, out| e.incr(out, 7)), r"incr k:n007 1\r\n");
+    assert_eq!(said(Text, |e, out| e.touch(out, 7, 5)), r"touch k:007 5\r\n");
+    assert_eq!(said(Meta, |e, out| e.get(out, &[7])), r"mg k:007 v\r\n");
+    let several = r"mg k:007 v q O0\r\nmg k:008 v q O1\r\nmn\r\n";
+    assert_eq!(said(Meta, |e, out| e.get(out, &[7, 8])), several);
+    assert!(said(Meta, |e, out| e.set(out, 7, 3, 60, 1)).starts_with(r"ms k:007 3 T60\r\n"));
+    assert_eq!(said(Meta, |e, out| e.touch(out, 7, 5)), r"mg k:007 T5\r\n");
+    assert_eq!(said(Resp2, |e, out| e.get(out, &[7])), r"*2\r\n$3\r\nGET\r\n$5\r\nk:007\r\n");
+    let mget = r"*3\r\n$4\r\nMGET\r\n$5\r\nk:007\r\n$5\r\nk:008\r\n";
+    assert_eq!(said(Resp2, |e, out| e.get(out, &[7, 8])), mget);
+    let set = said(Resp2, |e, out| e.set_counter(out, 7));
+    assert_eq!(set, r"*3\r\n$3\r\nSET\r\n$6\r\nk:n007\r\n$1\r\n0\r\n");
+    let set = said(Resp2, |e, out| e.set(out, 7, 0, 60, 1));
+    assert_eq!(set, r"*5\r\n$3\r\nSET\r\n$5\r\nk:007\r\n$0\r\n\r\n$2\r\nEX\r\n$2\r\n60\r\n");
+    let mut get = Vec::new();
+    encoder(Binary).get(&mut get, &[7]);
+    assert_eq!((get.len(), &get[..6], &get[24..]), (29, &[0x80, 0, 0, 5, 0, 0][..], &b"k:007"[..]));
+    let mut set = Vec::new();
+    encoder(Binary).set(&mut set, 7, 30, 60, 1);
+    assert_eq!((set.len(), set[4], &set[8..12]), (24 + 8 + 5 + 30, 8, &[0, 0, 0, 43][..]));
+}

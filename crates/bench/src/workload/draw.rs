@@ -1,0 +1,82 @@
+//! What one connection asks for next.
+
+use super::Workload;
+use super::pattern::Picker;
+use crate::random::Random;
+use crate::wire::Verb;
+
+/// A request that was drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// What is done.
+    pub verb: Verb,
+    /// Its key, or the first of several.
+    pub key: u64,
+    /// The size of the value, for a set.
+    pub size: u32,
+    /// The expiry, for a set or a touch.
+    pub expiry_s: u32,
+}
+
+/// What the connections of a thread share.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    workload: Workload,
+    picker: Picker,
+    /// The place of the thread's walk over the keys.
+    next: u64,
+}
+
+impl Shared {
+    /// Of thread `thread` of `threads`: walks begin apart, so that together they meet every key.
+    pub fn new(workload: &Workload, thread: usize, threads: usize) -> Self {
+        let next = (u128::from(workload.keys) * thread as u128 / threads.max(1) as u128) as u64;
+        let picker = Picker::new(&workload.pattern, workload.keys);
+        Self { workload: workload.clone(), picker, next }
+    }
+
+    /// The workload behind it.
+    pub fn workload(&self) -> &Workload {
+        &self.workload
+    }
+}
+
+/// One connection's stream of requests.
+#[derive(Clone, Debug)]
+pub struct Draw {
+    random: Random,
+}
+
+impl Draw {
+    /// From a random stream of its own.
+    pub fn new(random: Random) -> Self {
+        Self { random }
+    }
+
+    /// The next request.
+    pub fn next(&mut self, shared: &mut Shared) -> Asked {
+        let verb = shared.workload.mix.draw(&mut self.random);
+        let key = shared.picker.pick(&mut self.random, &mut shared.next, verb == Verb::Set);
+        match verb {
+            Verb::Set => self.set(shared, key),
+            Verb::Touch => Asked { verb, key, size: 0, expiry_s: self.expiry_s(shared) },
+            Verb::Get | Verb::Incr | Verb::Delete => Asked { verb, key, size: 0, expiry_s: 0 },
+        }
+    }
+
+    /// One more key of a get of several.
+    pub fn another_key(&mut self, shared: &mut Shared) -> u64 {
+        shared.picker.pick(&mut self.random, &mut shared.next, false)
+    }
+
+    /// A set of a key.
+    pub fn set(&mut self, shared: &Shared, key: u64) -> Asked {
+        let size = shared.workload.sizes.of(key);
+        Asked { verb: Verb::Set, key, size, expiry_s: self.expiry_s(shared) }
+    }
+
+    fn expiry_s(&mut self, shared: &Shared) -> u32 {
+        let (from, to) = shared.workload.expiry_s;
+        if from == to { from } else { from + self.random.below(u64::from(to - from) + 1) as u32 }
+    }
+}

@@ -1,0 +1,70 @@
+//! Which verbs a workload is made of, by weight.
+
+use crate::random::Random;
+use crate::wire::Verb;
+use std::fmt;
+
+/// Verbs by weight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mix {
+    /// Weights in the order of [`Verb::ALL`].
+    weights: [u32; 5],
+}
+
+impl Mix {
+    /// As weights, in the order of [`Verb::ALL`].
+    ///
+    /// # Errors
+    /// All are 0, or one is beyond a million.
+    pub fn new(weights: [u32; 5]) -> Result<Self, String> {
+        if weights.iter().all(|weight| *weight == 0) {
+            return Err("there is no verb with a weight".to_string());
+        }
+        if weights.iter().any(|weight| *weight > 1_000_000) {
+            return Err("a weight is at most 1000000".to_string());
+        }
+        Ok(Self { weights })
+    }
+
+    /// As so many sets to so many gets.
+    pub fn ratio(sets: u32, gets: u32) -> Self {
+        Self { weights: [gets, sets, 0, 0, 0] }
+    }
+
+    /// The weight of a verb.
+    pub fn weight(&self, verb: Verb) -> u32 {
+        self.weights[verb as usize]
+    }
+
+    /// A verb's share of the requests, 0 to 1.
+    pub fn share(&self, verb: Verb) -> f64 {
+        f64::from(self.weight(verb)) / self.weights.iter().map(|weight| f64::from(*weight)).sum::<f64>()
+    }
+
+    /// Draws a verb.
+    pub fn draw(&self, random: &mut Random) -> Verb {
+        let sum: u64 = self.weights.iter().map(|weight| u64::from(*weight)).sum();
+        let mut at = random.below(sum);
+        for verb in Verb::ALL {
+            let weight = u64::from(self.weight(verb));
+            if at < weight {
+                return verb;
+            }
+            at -= weight;
+        }
+        Verb::Get
+    }
+}
+
+impl fmt::Display for Mix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for verb in Verb::ALL.into_iter().filter(|verb| self.weight(*verb) > 0) {
+            let percent = self.share(verb) * 100.0;
+            let digits = usize::from((percent - percent.round()).abs() > 0.05);
+            write!(f, "{separator}{} {percent:.digits$} %", verb.name())?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! The command itself: its exit statuses, its one line an error, and what it leaves behind.
+
+#[path = "fake/server.rs"]
+mod fake;
+
+use fake::Fault;
+use larder_bench::result::Document;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+fn bench(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_larder-bench"));
+    command.args(words);
+    command
+}
+
+fn run(port: u16, more: &[&str]) -> Output {
+    let port = port.to_string();
+    let mut words = vec!["run", "-p", &port, "--keys", "300", "-c", "4", "--warmup", "0"];
+    if !more.contains(&"-d") {
+        words.extend(["-d", "300ms"]);
+    }
+    words.extend(more);
+    bench(&words).output().expect("it starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+#[test]
+fn a_refused_connection_is_status_1_and_one_line() {
+    let free =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+    let output = run(free, &[]);
+    let says = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{says}");
+    assert_eq!(says.lines().count(), 1, "{says}");
+    assert!(says.contains("cannot connect to 127.0.0.1:"), "{says}");
+}
+
+#[test]
+fn a_wrong_name_is_status_1() {
+    let output = bench(&["run", "-s", "no-such-host.invalid"]).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_wrong_command_line_is_status_2() {
+    for words in [
+        &["run", "--no-such-option"][..],
+        &["run", "-c", "1", "-t", "2"],
+        &["run", "--mix", "touch=1"],
+        &["run", "--rate", "5", "--pipeline", "4"],
+        &["run", "-s", "mysql://h"],
+        &[],
+    ] {
+        let output = bench(words).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_wrong_value_is_status_4() {
+    let output = run(fake::start(Fault::Flipped), &["--prefill", "--verify", "full", "--no-calibrate"]);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("differs at byte 99"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_run_of_misses_is_status_5() {
+    let output = run(fake::start(Fault::None), &["--ratio", "0:1", "--no-calibrate"]);
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("NOT CERTIFIED"));
+}
+
+#[test]
+fn a_dying_server_is_status_1_and_leaves_its_result() {
+    let path = file("dying.json");
+    let name = path.to_string_lossy().into_owned();
+    let port = fake::start(Fault::Dies(2000));
+    let output = run(port, &["-d", "20s", "--prefill", "--no-calibrate", "--json", &name]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("CUT SHORT"));
+    let json = std::fs::read_to_string(path).expect("it was written");
+    let document: Document = serde_json::from_str(&json).expect("it is a result");
+    assert!(document.runs[0].cut_short.is_some() && document.runs[0].count() > 100);
+}
+
+#[test]
+fn control_c_keeps_what_was_measured() {
+    let path = file("stopped.json");
+    let port = fake::start(Fault::None).to_string();
+    let mut command =
+        bench(&["run", "-p", &port, "--keys", "300", "-d", "60s", "--no-calibrate", "--warmup", "0"]);
+    let command = command.arg("--json").arg(&path).stdout(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    std::thread::sleep(Duration::from_millis(1500));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("CUT SHORT"), "{}", text(&output.stdout));
+    let json = std::fs::read_to_string(path).expect("it was written");
+    let document: Document = serde_json::from_str(&json).expect("it is a result");
+    assert!(document.runs[0].count() > 100);
+}
+
+#[test]
+fn a_full_disk_is_said_and_the_summary_stays() {
+    let output = run(fake::start(Fault::None), &["--prefill", "--no-calibrate", "--json", "/dev/full"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("could not be written to /dev/full"), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("requests"));
+}
+
+#[test]
+fn no_control_characters_when_nobody_watches() {
+    let output = run(fake::start(Fault::None), &["--prefill", "-d", "1200ms"]);
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(said.chars().all(|c| c == '\n' || !c.is_control()), "{said}");
+    assert!(said.lines().all(|line| line.len() <= 80), "{said}");
+    assert!(said.contains("of its ceiling"), "{said}");
+}
+
+#[test]
+fn calibrate_finds_a_ceiling_for_every_protocol() {
+    for protocol in ["text", "meta", "binary", "resp2"] {
+        for more in [&[][..], &["--multi-key-get", "5", "--pipeline", "8"]] {
+            let mut words = vec!["calibrate", "-P", protocol, "-d", "150ms", "--keys", "1000"];
+            words.extend(["--mix", "get=5,set=2,incr=1,delete=1,touch=1", "--expiry-range", "60"]);
+            words.extend(more);
+            let output = bench(&words).output().expect("it starts");
+            assert_eq!(output.status.code(), Some(0), "{protocol}: {}", text(&output.stderr));
+            assert!(text(&output.stdout).contains("ceiling"), "{protocol}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The engine against a small server that stalls, lies and dies on demand.
+
+#[path = "fake/server.rs"]
+mod fake;
+
+use fake::Fault;
+use larder_bench::engine::{Address, Arrival, Load, Plan, Unseen, Verify, WhenFull, execute};
+use larder_bench::result::{Run, Verdict};
+use larder_bench::watch::{Process, Targets};
+use larder_bench::wire::Verb;
+use larder_bench::workload::trace::Records;
+use larder_bench::workload::{Mix, Record, Workload};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn plan(port: u16) -> Plan {
+    Plan {
+        address: Address::Tcp { host: "127.0.0.1".to_string(), port },
+        connections: 4,
+        duration: Duration::from_millis(500),
+        prefill: true,
+        verify: Verify::Full,
+        workload: Workload { keys: 500, mix: Mix::ratio(1, 9), ..Workload::default() },
+        watch: Targets { process: Process::None, ..Targets::default() },
+        ..Plan::default()
+    }
+}
+
+fn open(rate: f64, max_in_flight: u32, when_full: WhenFull) -> Load {
+    Load::Open { rate, arrival: Arrival::Constant, max_in_flight, when_full }
+}
+
+fn run(plan: &Plan) -> Run {
+    execute(plan, &Unseen, &AtomicBool::new(false)).expect("the server is there")
+}
+
+fn verdict(run: &Run, name: &str) -> Option<Verdict> {
+    run.checks.iter().find(|check| check.name == name).map(|check| check.verdict)
+}
+
+#[test]
+fn a_stall_is_told_as_users_felt_it() {
+    const STALL_MS: f64 = 500.0;
+    const WINDOW_S: f64 = 5.0;
+    let stall = Fault::Stall { from: Duration::from_secs(2), length: Duration::from_millis(STALL_MS as u64) };
+    let mut plan = plan(fake::start(stall));
+    plan.verify = Verify::Off;
+    plan.workload.mix = Mix::ratio(0, 1);
+    plan.duration = Duration::from_secs_f64(WINDOW_S);
+    plan.load = open(10_000.0, 1_000_000, WhenFull::Wait);
+    let run = run(&plan);
+    // Of all requests the stall's share waited, evenly between nothing and the whole of it.
+    let share = STALL_MS / 1000.0 / WINDOW_S;
+    let analytic_ms = STALL_MS * (1.0 - 0.01 / share);
+    let p99_ms = run.response().quantile_ns(0.99) as f64 / 1e6;
+    assert!((p99_ms / analytic_ms - 1.0).abs() < 0.05, "p99 {p99_ms} ms, analytic {analytic_ms} ms");
+    assert_eq!(run.count(), 50_000);
+}
+
+#[test]
+fn a_clock_at_the_send_hides_the_stall() {
+    let stall = Fault::Stall { from: Duration::from_secs(1), length: Duration::from_millis(500) };
+    let mut plan = plan(fake::start(stall));
+    plan.workload.mix = Mix::ratio(0, 1);
+    plan.duration = Duration::from_secs(3);
+    // As many in flight as connections: what other tools do.
+    plan.load = open(5_000.0, 4, WhenFull::Wait);
+    let run = run(&plan);
+    let service_p99_ms = run.verbs[0].service.quantile_ns(0.99) as f64 / 1e6;
+    let response_p99_ms = run.response().quantile_ns(0.99) as f64 / 1e6;
+    assert!(service_p99_ms < 60.0, "service p99 {service_p99_ms} ms");
+    assert!(response_p99_ms > 400.0, "response p99 {response_p99_ms} ms");
+    assert!(run.slip.quantile_ns(0.99) as f64 / 1e6 > 400.0);
+}
+
+#[test]
+fn what_may_not_wait_is_dropped_and_counted() {
+    let stall = Fault::Stall { from: Duration::from_millis(300), length: Duration::from_millis(300) };
+    let mut plan = plan(fake::start(stall));
+    plan.workload.mix = Mix::ratio(0, 1);
+    plan.duration = Duration::from_secs(1);
+    plan.load = open(2_000.0, 50, WhenFull::Drop);
+    let run = run(&plan);
+    assert!((300..=800).contains(&run.dropped), "{}", run.dropped);
+    assert_eq!(run.count() + run.dropped, 2000);
+}
+
+#[test]
+fn littles_law_holds_in_a_closed_loop() {
+    let mut plan = plan(fake::start(Fault::None));
+    plan.load = Load::Closed { pipeline: 4 };
+    plan.threads = 2;
+    plan.warmup = Duration::from_millis(100);
+    plan.duration = Duration::from_secs(1);
+    let run = run(&plan);
+    assert_eq!(verdict(&run, "little"), Some(Verdict::Pass), "{:?}", run.checks);
+    assert_eq!(verdict(&run, "hits"), Some(Verdict::Pass));
+    assert_eq!(run.verified.wrong, 0);
+    assert!(run.verified.checked > 0 && run.cut_short.is_none());
+    assert_eq!(run.intervals.iter().map(|second| second.count).sum::<u64>(), run.count());
+    assert_eq!(run.verbs.iter().map(|verb| verb.name.as_str()).collect::<Vec<_>>(), ["get", "set"]);
+}
+
+#[test]
+fn a_number_of_requests_is_kept() {
+    let mut plan = plan(fake::start(Fault::None));
+    plan.requests = Some(1234);
+    plan.duration = Duration::from_secs(20);
+    plan.threads = 3;
+    let begun = Instant::now();
+    assert_eq!(run(&plan).count(), 1234);
+    plan.load = open(5_000.0, 100, WhenFull::Wait);
+    let open = run(&plan);
+    assert_eq!(open.count(), 1234);
+    assert!((0.15..0.6).contains(&open.seconds), "{}", open.seconds);
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn wrong_values_are_found() {
+    for fault in [Fault::Swapped, Fault::Truncated, Fault::Flipped] {
+        let mut plan = plan(fake::start(fault));
+        plan.duration = Duration::from_millis(200);
+        let run = run(&plan);
+        assert!(run.verified.wrong > 0 && !run.verified.examples.is_empty(), "{fault:?}");
+        assert_eq!(verdict(&run, "values"), Some(Verdict::Fail), "{fault:?}");
+    }
+}
+
+#[test]
+fn values_of_an_earlier_run_are_right() {
+    let port = fake::start(Fault::None);
+    let mut first = plan(port);
+    first.workload.sizes = larder_bench::workload::Sizes::Range(1, 300);
+    assert_eq!(run(&first).verified.wrong, 0);
+    let mut second = plan(port);
+    second.prefill = false;
+    second.workload.mix = Mix::ratio(0, 1);
+    second.workload.seed = 77;
+    let run = run(&second);
+    assert!(run.verified.checked > 100);
+    assert_eq!(run.verified.wrong, 0);
+}
+
+#[test]
+fn a_miss_is_stored_when_asked_for() {
+    let mut plan = plan(fake::start(Fault::None));
+    plan.prefill = false;
+    plan.workload.mix = Mix::ratio(0, 1);
+    plan.workload.multi_get = 3;
+    plan.workload.look_aside = true;
+    plan.workload.keys = 200;
+    let run = run(&plan);
+    let of = |name: &str| run.verbs.iter().find(|verb| verb.name == name).expect("it came up");
+    assert!(of("get").misses >= 200 && of("get").hits > of("get").misses);
+    assert!(of("set").count >= 200, "{}", of("set").count);
+    assert_eq!(run.verified.wrong, 0);
+}
+
+#[test]
+fn misses_are_no_measurement_of_gets() {
+    let mut plan = plan(fake::start(Fault::None));
+    plan.prefill = false;
+    plan.workload.mix = Mix::ratio(0, 1);
+    assert_eq!(verdict(&run(&plan), "hits"), Some(Verdict::Fail));
+    plan.expect_misses = true;
+    assert_eq!(verdict(&run(&plan), "hits"), Some(Verdict::Pass));
+}
+
+#[test]
+fn a_server_that_dies_leaves_the_results_so_far() {
+    let mut plan = plan(fake::start(Fault::Dies(3000)));
+    plan.duration = Duration::from_secs(20);
+    let run = run(&plan);
+    let why = run.cut_short.as_deref().unwrap_or_default();
+    assert!(why.contains("closed a connection") || why.contains("broke"), "{why}");
+    assert!(run.count() > 1000 && run.seconds < 15.0);
+    assert!(!run.is_certified());
+}
+
+#[test]
+fn babble_ends_the_run_and_is_quoted() {
+    let mut plan = plan(fake::start(Fault::Babbles));
+    plan.duration = Duration::from_secs(20);
+    plan.prefill = false;
+    let why = run(&plan).cut_short.unwrap_or_default();
+    assert!(why.contains("HELLO THERE"), "{why}");
+}
+
+#[test]
+fn a_stop_flag_ends_the_run_and_keeps_it() {
+    let plan = Plan { duration: Duration::from_secs(30), ..plan(fake::start(Fault::None)) };
+    let stop = Arc::new(AtomicBool::new(false));
+    let setter = Arc::clone(&stop);
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(700));
+        setter.store(true, Ordering::Relaxed);
+    });
+    let begun = Instant::now();
+    let run = execute(&plan, &Unseen, &stop).expect("it had begun");
+    thread.join().expect("it only sleeps");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(run.cut_short.is_some() && run.count() > 0);
+}
+
+#[test]
+fn a_trace_is_replayed_at_its_times() {
+    let port = fake::start(Fault::None);
+    let records: Vec<Record> = (0..400u64)
+        .map(|n| Record {
+            at_ns: n / 100 * 100_000_000,
+            key: n % 100,
+            size: 50,
+            expiry_s: 0,
+            verb: if n < 100 { Verb::Set } else { Verb::Get },
+        })
+        .collect();
+    let mut plan = plan(port);
+    plan.prefill = false;
+    plan.threads = 2;
+    plan.trace = Some(Arc::new(Records::new(records.into(), "a small trace".to_string())));
+    plan.duration = Duration::from_secs(10);
+    plan.load =
+        Load::Open { rate: 1.0, arrival: Arrival::Trace, max_in_flight: 1000, when_full: WhenFull::Wait };
+    let run = run(&plan);
+    let of = |name: &str| run.verbs.iter().find(|verb| verb.name == name).map_or(0, |verb| verb.count);
+    assert_eq!((of("set"), of("get")), (100, 300));
+    assert_eq!(run.verbs[0].hits, 300);
+    assert!((0.3..2.0).contains(&run.seconds), "{}", run.seconds);
+    assert_eq!(run.verified.wrong, 0);
+}
+
+#[test]
+fn a_miss_of_a_trace_is_stored_as_large_as_the_trace_says() {
+    let get = |n: u64| Record {
+        at_ns: n / 100 * 200_000_000,
+        key: n % 100,
+        size: 3_000,
+        expiry_s: 60,
+        verb: Verb::Get,
+    };
+    let mut plan = plan(fake::start(Fault::None));
+    plan.prefill = false;
+    plan.workload.look_aside = true;
+    plan.trace = Some(Arc::new(Records::new((0..200).map(get).collect(), "a small trace".to_string())));
+    plan.duration = Duration::from_secs(10);
+    plan.load =
+        Load::Open { rate: 1.0, arrival: Arrival::Trace, max_in_flight: 1000, when_full: WhenFull::Wait };
+    let run = run(&plan);
+    let gets = run.verbs.iter().find(|verb| verb.name == "get").expect("gets");
+    assert_eq!((gets.hits, gets.misses, run.verified.wrong), (100, 100, 0));
+    assert!(gets.bytes_in > 100 * 3_000, "{}", gets.bytes_in);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_one_clear_line() {
+    let free =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+    let error = execute(&plan(free), &Unseen, &AtomicBool::new(false)).expect_err("nobody listens");
+    let says = error.to_string();
+    assert!(says.contains("cannot connect") && !says.contains('\n'), "{says}");
+}

@@ -1,0 +1,190 @@
+//! The store's memory: how large, in which file, what of an earlier process it goes on with, where it goes at
+//! the end.
+
+use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use larder_store::{Cold, Config as StoreConfig, MemoryFile, OpenError, Span, Start, Store};
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::ssd::Ssd;
+use crate::state::{Found, StateFile};
+
+/// How long to wait for a memory file in use: a process just killed may have it until the kernel is done.
+const LINGER_STEPS: u32 = 150;
+const LINGER_STEP: Duration = Duration::from_millis(20);
+
+/// An opened store, and what belongs to its memory.
+pub struct Opened {
+    /// The store.
+    pub store: Store,
+    /// The clock that its items' times are on.
+    pub clock: Clock,
+    /// Where its memory goes when the daemon has stopped.
+    pub saving: Option<Saving>,
+    /// Whether it began with an earlier daemon's items, for the operator; nothing where it never does.
+    pub said: Option<String>,
+}
+
+/// A memory that is to be saved when the daemon stops.
+pub struct Saving {
+    state: StateFile,
+    memory: Arc<File>,
+}
+
+impl Saving {
+    /// Saves it; nobody may change it any more. Answers its bytes.
+    ///
+    /// # Errors
+    /// A text for the operator.
+    pub fn save(&self, clock: &Clock) -> Result<u64, String> {
+        self.state.save(&self.memory, clock)
+    }
+}
+
+/// Opens the store, with what the memory file or the state file holds if that is of use.
+///
+/// # Errors
+/// A text for the operator that says what to do.
+pub fn open_store(config: &Config, ssd: &mut Ssd) -> Result<Opened, String> {
+    let began = Instant::now();
+    let mut seed = [0; 8];
+    let random = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
+    if random.ok() != Some(seed.len()) {
+        return Err("the system gives no random numbers".into());
+    }
+    let seed = u64::from_ne_bytes(seed);
+    let mut clock = Clock::new();
+    let mut saving = None;
+    // Why there is no state to begin with.
+    let mut stateless = None;
+    let memory_file = if let Some(path) = &config.memory_file {
+        let file = Arc::new(open_file(path)?);
+        check_room(path, &file, config.memory_limit_bytes)?;
+        Some(MemoryFile { file, clock: clock_name(seed), ssd: ssd.identity() })
+    } else if let Some(path) = &config.state_file {
+        let memory =
+            rustix::fs::memfd_create("larder", rustix::fs::MemfdFlags::CLOEXEC).map_err(|error| {
+                format!("--state-file {}: no memory to load it into: {error}", path.display())
+            })?;
+        let memory = Arc::new(File::from(memory));
+        let state = StateFile::new(path);
+        match state.take(&memory)? {
+            Found::Nothing => stateless = Some("there is no state".to_string()),
+            Found::State(of_state) => clock = of_state,
+            Found::Useless(why) => stateless = Some(format!("it {why}")),
+        }
+        saving = Some(Saving { state, memory: memory.clone() });
+        Some(MemoryFile { file: memory, clock: format!("unix {}", clock.unix_base()), ssd: ssd.identity() })
+    } else {
+        None
+    };
+    let store_config = StoreConfig { memory_file, ..store_config(config, ssd.spans.clone(), seed) };
+    let store = Store::open(&store_config).map_err(|error| match (&error, &config.memory_file) {
+        (OpenError::NotMemory, Some(path)) => format!("--memory-file {}: {error}", path.display()),
+        _ => refused(&error),
+    })?;
+    let is_cold = matches!(store.start(), Start::Cold(_));
+    // A state that was copied elsewhere before it was taken must not be taken again, so the SSD is another
+    // from now on.
+    if is_cold || saving.is_some() {
+        // In this order: whoever finds the memory ready finds an SSD with nothing older on it.
+        ssd.renew()?;
+        store.make_ready(&store_config, &ssd.identity());
+    }
+    let how = match stateless {
+        Some(why) => format!("starting cold: {why}"),
+        None => describe(store.start(), began.elapsed()),
+    };
+    let said = match (&config.memory_file, &config.state_file) {
+        (Some(path), _) => Some(format!("--memory-file {}: {how}", path.display())),
+        (None, Some(path)) => Some(format!("--state-file {}: {how}", path.display())),
+        (None, None) => None,
+    };
+    Ok(Opened { store, clock, saving, said })
+}
+
+/// What the store is to be, but for its memory file.
+pub fn store_config(config: &Config, ssd: Vec<Span>, seed: u64) -> StoreConfig {
+    StoreConfig {
+        memory_bytes: config.memory_limit_bytes,
+        ssd,
+        item_bytes: config.item_size_bytes.clamp(16, u64::from(u32::MAX)) as u32,
+        index_bytes: config.index_memory_bytes,
+        ssd_write_limit: config.ssd_write_limit,
+        evict: config.evictions,
+        memory_file: None,
+        seed,
+    }
+}
+
+/// The text for an operator whose store cannot be opened.
+pub fn refused(error: &OpenError) -> String {
+    format!("{error} (-m, --ssd, --item-size, --index-memory)")
+}
+
+/// How the store began, for the operator.
+fn describe(start: Start, took: Duration) -> String {
+    match start {
+        Start::Cold(why @ (Cold::New | Cold::NoFile)) => format!("starting cold: it {why}"),
+        Start::Cold(why) => format!("starting cold: it {why}; what it held is gone"),
+        Start::Warm { items, shards_reset } => {
+            let lost = match shards_reset {
+                0 => String::new(),
+                reset => format!("; {reset} shards had to be emptied"),
+            };
+            format!("{items} items are back, in {} ms{lost}", took.as_millis())
+        }
+    }
+}
+
+/// Names the clock that the daemon's seconds are counted on (see [`crate::clock`]): the time since the
+/// machine started, as this time namespace shows it. What cannot be named is unlike anything else.
+fn clock_name(random: u64) -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
+    match boot {
+        Ok(boot) => format!("{} {}", boot.trim(), namespace.display()),
+        Err(_) => format!("unknown {random:x}"),
+    }
+}
+
+/// The file gets its blocks as they are first written to; a daemon that finds none left dies there and then.
+fn check_room(path: &Path, file: &File, wanted_bytes: u64) -> Result<(), String> {
+    let (Ok(system), Ok(file)) = (rustix::fs::fstatvfs(file), file.metadata()) else {
+        return Ok(());
+    };
+    let room_bytes = system.f_bavail.saturating_mul(system.f_frsize).saturating_add(file.blocks() * 512);
+    if room_bytes >= wanted_bytes {
+        return Ok(());
+    }
+    Err(format!(
+        "--memory-file {}: its file system has room for {} MiB, and -m asks for {} MiB; give it more room or \
+         less memory",
+        path.display(),
+        room_bytes >> 20,
+        wanted_bytes >> 20
+    ))
+}
+
+/// Opens the file that the memory is to live in, for this process alone.
+fn open_file(path: &Path) -> Result<File, String> {
+    let shown = path.display();
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.map_err(|error| {
+        format!("--memory-file {shown}: {error}; give a path in a directory you can write, best on tmpfs")
+    })?;
+    for _ in 0..LINGER_STEPS {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => sleep(LINGER_STEP),
+            Err(TryLockError::Error(error)) => return Err(format!("--memory-file {shown}: {error}")),
+        }
+    }
+    Err(format!("--memory-file {shown}: another process uses it; give each its own"))
+}

@@ -1,0 +1,212 @@
+//! What of the pool's table a later process may believe: which segments are whose, in which order.
+//!
+//! The table may say anything: every number is checked before it is used, and no walk is longer than the
+//! table.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+
+use super::{FIRST_OWNER, FREE, LARGE_PREFIX_BYTES, Owner, Pool, Queue, SegmentId, ZOMBIE};
+use crate::crash::step;
+
+/// Segments that somebody still has.
+pub(crate) struct Kept(Vec<AtomicBool>);
+
+/// What one shard turned out to have. Dropped unfinished, it has nothing.
+pub(crate) struct Claims<'a> {
+    kept: &'a Kept,
+    mine: Vec<u32>,
+}
+
+impl Drop for Claims<'_> {
+    fn drop(&mut self) {
+        for &id in &self.mine {
+            self.kept.0[id as usize].store(false, Relaxed);
+        }
+    }
+}
+
+impl<'a> Claims<'a> {
+    pub(crate) fn new(kept: &'a Kept) -> Claims<'a> {
+        Claims { kept, mine: Vec::new() }
+    }
+
+    /// The shard keeps what it claimed; what the last process's readers and writes held of it is over.
+    pub(crate) fn keep(mut self, pool: &Pool) {
+        for id in std::mem::take(&mut self.mine) {
+            step();
+            pool.meta(SegmentId(id)).pins.store(0, Relaxed);
+            pool.meta(SegmentId(id)).landing.store(0, Relaxed);
+        }
+    }
+}
+
+impl Pool {
+    /// Nobody is known to have anything.
+    pub(crate) fn kept(&self) -> Kept {
+        Kept((0..self.count()).map(|_| AtomicBool::new(false)).collect())
+    }
+
+    /// The segment, if it is the owner's and has not been claimed before.
+    pub(crate) fn claim(&self, owner: &Owner, id: u32, claims: &mut Claims<'_>) -> Option<SegmentId> {
+        let meta = self.meta.get(id as usize)?;
+        if meta.owner.load(Relaxed) != owner.0 || claims.kept.0[id as usize].swap(true, Relaxed) {
+            return None;
+        }
+        claims.mine.push(id);
+        Some(SegmentId(id))
+    }
+
+    /// The segments of a queue, oldest first, each claimed; `None` unless all of it holds together.
+    pub(crate) fn claim_queue(
+        &self,
+        owner: &Owner,
+        queue: &Queue,
+        name: u32,
+        claims: &mut Claims<'_>,
+    ) -> Option<Vec<SegmentId>> {
+        let (mut found, mut prev, mut next) = (Vec::new(), 0, queue.first);
+        while let Some(id) = next.checked_sub(1) {
+            // A segment is claimed once, so this ends.
+            let id = self.claim(owner, id, claims)?;
+            let meta = self.meta(id);
+            let chains = !self.is_large(id) && meta.chain.load(Relaxed) != 0;
+            if chains || meta.queue.load(Relaxed) != name || meta.prev.load(Relaxed) != prev {
+                return None;
+            }
+            found.push(id);
+            (prev, next) = (id.0 + 1, meta.next.load(Relaxed));
+        }
+        let whole = queue.last == prev && queue.segments as usize == found.len() && queue.name == name;
+        whole.then_some(found)
+    }
+
+    /// Claims the rest of the chain of a large record whose first segment is claimed; `None` unless it is
+    /// as long as its content.
+    pub(crate) fn claim_chain(&self, owner: &Owner, head: SegmentId, claims: &mut Claims<'_>) -> Option<()> {
+        let used = self.used(head);
+        let segments = used.div_ceil(self.segment_bytes);
+        if used <= LARGE_PREFIX_BYTES || segments > self.count() as usize {
+            return None;
+        }
+        let mut at = head;
+        for _ in 1..segments {
+            at = self.claim(owner, self.meta(at).chain.load(Relaxed).checked_sub(1)?, claims)?;
+            if !self.is_large(at) || self.meta(at).queue.load(Relaxed) != 0 {
+                return None;
+            }
+        }
+        (self.meta(at).chain.load(Relaxed) == 0).then_some(())
+    }
+
+    /// The first segments of the large records that were on their way to the SSD, by the number of their
+    /// owner, as the table says.
+    pub(crate) fn were_landing(&self, owners: u32) -> Vec<Vec<u32>> {
+        let mut found = vec![Vec::new(); owners as usize];
+        for (id, meta) in self.meta.iter().enumerate() {
+            let number = meta.owner.load(Relaxed).wrapping_sub(FIRST_OWNER) as usize;
+            let lands = meta.landing.load(Relaxed) != 0 && meta.large.load(Relaxed) != 0;
+            let has_gone = meta.pins.load(Relaxed) & ZOMBIE != 0 || meta.queue.load(Relaxed) != 0;
+            if lands && !has_gone && number < found.len() {
+                found[number].push(id as u32);
+            }
+        }
+        found
+    }
+
+    /// Frees every segment that nobody has.
+    pub(crate) fn free_the_rest(&self, kept: &Kept) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.clear();
+        for (id, (meta, kept)) in self.meta.iter().zip(&kept.0).enumerate().rev() {
+            if !kept.load(Relaxed) {
+                if meta.owner.load(Relaxed) != FREE {
+                    step();
+                    meta.owner.store(FREE, Relaxed);
+                }
+                free.push(id as u32);
+            }
+        }
+        self.free_count.store(free.len() as u32, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::pool;
+    use super::*;
+
+    fn queue_of(pool: &Pool, owner: &mut Owner, segments: u32) -> Queue {
+        let mut queue = Queue::new(1);
+        for _ in 0..segments {
+            let id = pool.take(owner).expect("free");
+            pool.push_back(owner, &mut queue, id);
+        }
+        queue
+    }
+
+    #[test]
+    fn a_queue_comes_back_in_its_order_and_what_nobody_has_is_free() {
+        let pool = pool(8);
+        let (mut mine, mut yours) = (pool.new_owner(), pool.new_owner());
+        let queue = queue_of(&pool, &mut mine, 3);
+        pool.take(&mut yours).expect("free");
+        let order: Vec<_> = pool.queued(&queue).collect();
+        let kept = pool.kept();
+        let mut claims = Claims::new(&kept);
+        assert_eq!(pool.claim_queue(&mine, &queue, 1, &mut claims), Some(order));
+        claims.keep(&pool);
+        pool.free_the_rest(&kept);
+        assert_eq!(pool.free_count(), 5, "what the other took is in no queue");
+    }
+
+    #[test]
+    fn a_queue_that_does_not_hold_together_is_not_believed() {
+        type Damage = fn(&Pool, &mut Queue, SegmentId);
+        let damages: [Damage; 8] = [
+            |pool, _, id| pool.meta(id).next.store(id.0 + 1, Relaxed),
+            |pool, _, id| pool.meta(id).next.store(u32::MAX, Relaxed),
+            |pool, _, id| pool.meta(id).prev.store(0, Relaxed),
+            |pool, _, id| pool.meta(id).queue.store(2, Relaxed),
+            |pool, _, id| pool.meta(id).owner.store(FREE, Relaxed),
+            |_, queue, _| queue.segments = 2,
+            |_, queue, _| queue.last = queue.first,
+            |_, queue, _| queue.first = 77,
+        ];
+        for damage in damages {
+            let pool = pool(8);
+            let mut owner = pool.new_owner();
+            let mut queue = queue_of(&pool, &mut owner, 3);
+            let middle = pool.queued(&queue).nth(1).expect("three");
+            damage(&pool, &mut queue, middle);
+            let kept = pool.kept();
+            let mut claims = Claims::new(&kept);
+            assert_eq!(pool.claim_queue(&owner, &queue, 1, &mut claims), None);
+            drop(claims);
+            pool.free_the_rest(&kept);
+            assert_eq!(pool.free_count(), 8);
+        }
+    }
+
+    #[test]
+    fn a_chain_is_as_long_as_its_record() {
+        for damage in 0..4 {
+            let pool = pool(8);
+            let mut owner = pool.new_owner();
+            let mut reservation = pool.reserve(20_000).expect("3 segments");
+            reservation.push(&[7; 20_000]);
+            let head = pool.adopt(&mut owner, reservation);
+            let second = pool.meta(head).chain.load(Relaxed) - 1;
+            match damage {
+                0 => {}
+                1 => pool.meta(SegmentId(second)).chain.store(head.0 + 1, Relaxed),
+                2 => pool.meta(head).used.store(9_000, Relaxed),
+                _ => pool.meta(head).used.store(u32::MAX, Relaxed),
+            }
+            let kept = pool.kept();
+            let mut claims = Claims::new(&kept);
+            pool.claim(&owner, head.0, &mut claims).expect("its own");
+            assert_eq!(pool.claim_chain(&owner, head, &mut claims).is_some(), damage == 0);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A shard as an earlier process left it: believed when it is whole, emptied when not.
+//!
+//! A shard whose last change came to its end is whole, unless somebody else wrote to the memory. So that
+//! nothing that runs later meets what cannot be, the shard is read through once: every record of its segments
+//! is found by the index where it lies, and the index points at nothing else in RAM.
+
+use super::{RamQueue, Shard};
+use crate::entry::{Entry, State};
+use crate::prefetch::prefetch;
+use crate::ram::pool::attach::{Claims, Kept};
+use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
+use crate::record::{HEADER_BYTES, Header, Record};
+use crate::tiers::Tiers;
+
+/// More than the changes that a lost one can have given cas uniques to.
+const CAS_STEP: u64 = 1 << 20;
+
+/// What an attach found out about all shards of one thread.
+pub(crate) struct Census {
+    /// Live entries by SSD segment.
+    pub live: Vec<u32>,
+    /// Items in RAM.
+    pub ram_items: u64,
+    /// Shards that were emptied.
+    pub reset: u64,
+}
+
+/// The records of one shard, counted.
+#[derive(Default)]
+struct Count {
+    items: u64,
+    bytes: u64,
+    log_bytes: u64,
+    log_segments: u64,
+}
+
+impl Shard {
+    /// Goes on with what an earlier process left, or with nothing.
+    pub(crate) fn attach(
+        &mut self,
+        tiers: &Tiers,
+        (number, shards): (u32, u32),
+        were_landing: &[u32],
+        kept: &Kept,
+        census: &mut Census,
+    ) {
+        let torn = self.begin_change();
+        let mut claims = Claims::new(kept);
+        let counted =
+            if torn { None } else { self.count(tiers, (number, shards), were_landing, &mut claims) };
+        // Each record was found by the index; if it has as many entries for RAM, each leads to a record.
+        let whole = counted.filter(|count| {
+            let whole = self.sweep_dead(tiers, &mut census.live) == count.items;
+            if !whole {
+                self.index.entries().filter(|entry| entry.state() == State::Ssd).for_each(|entry| {
+                    census.live[entry.ssd_place().segment as usize] -= 1;
+                });
+            }
+            whole
+        });
+        match whole {
+            Some(count) => {
+                claims.keep(&tiers.pool);
+                self.take_over(tiers, &count, were_landing);
+                census.ram_items += count.items;
+            }
+            None => {
+                drop(claims);
+                self.empty();
+                census.reset += 1;
+            }
+        }
+        self.end_change();
+    }
+
+    /// Claims the shard's segments and counts their records; `None` when anything is not as it should be.
+    fn count(
+        &self,
+        tiers: &Tiers,
+        place: (u32, u32),
+        were_landing: &[u32],
+        claims: &mut Claims<'_>,
+    ) -> Option<Count> {
+        let pool = &tiers.pool;
+        let mut count = Count::default();
+        let mut log_segments = Vec::new();
+        let mut large: Vec<SegmentId> = Vec::new();
+        for (queue, name) in self.head().queues.iter().zip(1..) {
+            for id in pool.claim_queue(&self.owner, queue, name, claims)? {
+                match pool.is_large(id) {
+                    true => large.push(id),
+                    false => log_segments.push((id, pool.used(id))),
+                }
+            }
+        }
+        for &id in were_landing {
+            large.push(pool.claim(&self.owner, id, claims)?);
+        }
+        for queue in [RamQueue::Small, RamQueue::Main] {
+            if let Some(open) = self.open(queue) {
+                let id = pool.claim(&self.owner, open.id.0, claims)?;
+                if pool.is_large(id) || pool.queue_of(id) != 0 {
+                    return None;
+                }
+                log_segments.push((id, open.used));
+            }
+        }
+        for head in large {
+            pool.claim_chain(&self.owner, head, claims)?;
+            self.count_large(tiers, place, head, &mut count)?;
+        }
+        count.log_segments = log_segments.len() as u64;
+        let mut found = Vec::new();
+        for (id, used) in log_segments {
+            self.count_segment(tiers, place, id, used, &mut found, &mut count)?;
+        }
+        Some(count)
+    }
+
+    fn count_large(
+        &self,
+        tiers: &Tiers,
+        (number, shards): (u32, u32),
+        head: SegmentId,
+        count: &mut Count,
+    ) -> Option<()> {
+        let bytes = &tiers.pool.bytes(&self.owner, head)[LARGE_PREFIX_BYTES..];
+        let header = Header::decode(bytes)?;
+        let key = bytes.get(HEADER_BYTES..HEADER_BYTES + usize::from(header.key_len))?;
+        let hash = tiers.hasher.hash(key);
+        let entry = Entry::ram(hash.tag(), 0, State::RamLarge, tiers.pool.offset(head, 0));
+        let right = LARGE_PREFIX_BYTES + header.bytes() == tiers.pool.used(head)
+            && header.tag == hash.tag()
+            && hash.shard(shards) == number;
+        if !right || self.index.find_place(hash, entry).is_none() {
+            return None;
+        }
+        count.items += 1;
+        count.bytes += header.bytes() as u64;
+        Some(())
+    }
+
+    fn count_segment(
+        &self,
+        tiers: &Tiers,
+        (number, shards): (u32, u32),
+        id: SegmentId,
+        used: usize,
+        found: &mut Vec<(crate::hash::KeyHash, u32, Header)>,
+        count: &mut Count,
+    ) -> Option<()> {
+        let bytes = tiers.pool.bytes(&self.owner, id).get(..used)?;
+        let (start, buckets) = self.index.span();
+        found.clear();
+        let mut at = 0;
+        while at < used {
+            let record = Record::parse(&bytes[at..])?;
+            let hash = tiers.hasher.hash(record.key);
+            prefetch(start + hash.bucket(buckets) as usize * 64);
+            found.push((hash, at as u32, record.header));
+            at += record.header.ram_bytes();
+        }
+        if at != used {
+            return None;
+        }
+        for (hash, at, header) in &*found {
+            let here = Entry::ram(hash.tag(), 0, State::Ram, tiers.pool.offset(id, *at as usize));
+            // One that the index does not find was overwritten or deleted.
+            if self.index.find_place(*hash, here).is_some() {
+                if header.tag != hash.tag() || hash.shard(shards) != number {
+                    return None;
+                }
+                count.items += 1;
+                count.bytes += header.bytes() as u64;
+                count.log_bytes += header.ram_bytes() as u64;
+            }
+        }
+        Some(())
+    }
+
+    /// Makes a whole shard this process's.
+    fn take_over(&mut self, tiers: &Tiers, count: &Count, were_landing: &[u32]) {
+        for &head in were_landing {
+            self.enqueue(tiers, RamQueue::Small, SegmentId(head));
+        }
+        (self.log_segments, self.log_bytes) = (count.log_segments, count.log_bytes);
+        let head = self.head_mut();
+        (head.ram_items, head.ram_bytes) = (count.items, count.bytes);
+        self.begin_counters();
+    }
+
+    /// Forgets everything.
+    fn empty(&mut self) {
+        self.index.clear();
+        self.begin_queues();
+        (self.log_segments, self.log_bytes) = (0, 0);
+        let head = self.head_mut();
+        (head.ram_items, head.ram_bytes, head.index_entries) = (0, 0, 0);
+        head.cas = head.cas.wrapping_add(CAS_STEP);
+        self.begin_counters();
+    }
+
+    /// Counts of what happened are this process's alone.
+    fn begin_counters(&mut self) {
+        let head = self.head_mut();
+        (head.evictions, head.evicted_unread, head.index_evictions) = (0, 0, 0);
+        (head.admissions_dropped, head.admissions_refused) = (0, 0);
+        (head.reclaimed, head.expired_unread) = (0, 0);
+    }
+
+    /// Clears entries that lead nowhere, counts those that lead to the SSD, and answers how many lead to RAM.
+    fn sweep_dead(&mut self, tiers: &Tiers, live: &mut [u32]) -> u64 {
+        let mut in_ram = 0;
+        let entries = self.index.keep(|entry| {
+            if entry.state() != State::Ssd {
+                in_ram += 1;
+                return true;
+            }
+            let place = entry.ssd_place();
+            let is_live = tiers.log.table.current_turn(place).is_some();
+            if is_live {
+                live[place.segment as usize] += 1;
+            }
+            is_live
+        });
+        self.head_mut().index_entries = entries;
+        in_ram
+    }
+}

@@ -1,0 +1,49 @@
+//! What of the SSD's tables a later process goes on with: which segments are free, which are reused next, and
+//! which write buffers hold what is not on the device yet.
+
+use super::super::piece::Fill;
+use super::Log;
+use crate::clock::Seconds;
+
+impl Log {
+    /// Takes over what an earlier process left. What it had open counts as sealed: the rest of these segments
+    /// is wasted until they come round. What was in buffers is written, or written again: to the same pages
+    /// under the same identity.
+    pub(crate) fn attach(&self, epoch: u32) {
+        self.table.attach();
+        let mut state = self.lock();
+        let state = &mut *state;
+        let mut segments: Vec<u32> = (0..self.table.count()).collect();
+        segments.sort_by_key(|&segment| std::cmp::Reverse(self.table.age_of(segment)));
+        state.free.clear();
+        for segment in segments {
+            // Time alone expires nothing here; the upkeep frees what it has.
+            let turn = self.table.turn(segment);
+            match turn == 0 || self.table.is_spent(segment, Seconds(0), epoch) {
+                true => state.free.push_back(segment),
+                false => state.sealed.push_back((segment, turn)),
+            }
+        }
+        for mut piece in std::mem::take(&mut state.free_pieces) {
+            let line = &self.lines[piece.number as usize];
+            let held =
+                line.load(self.piece_bytes).filter(|(place, fill)| self.table.is_of_turn(*place, fill));
+            let Some((place, mut fill)) = held else {
+                line.clear();
+                state.free_pieces.push(piece);
+                continue;
+            };
+            if fill.open.bytes > 0 {
+                fill = self.close(place, &mut piece, fill);
+                line.fill(fill);
+            }
+            if fill == Fill::default() {
+                line.clear();
+                state.free_pieces.push(piece);
+                continue;
+            }
+            self.table.add_pending(place.segment);
+            self.queue_piece(state, place, piece, fill.page_at);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Opening a store: empty, or with what an earlier process left in the memory file.
+
+use std::fs::File;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Config, Span, Store, Sweep};
+use crate::admit::Budget;
+use crate::arena::Arena;
+use crate::error::OpenError;
+use crate::hash::Hasher;
+use crate::header::{Cold, Content, HEADER_PAGE_BYTES, Header, Identity};
+use crate::index::Index;
+use crate::layout::{Layout, Sizes};
+use crate::ram::pool::Pool;
+use crate::shard::Shard;
+use crate::shard::attach::Census;
+use crate::ssd::SEGMENT_BYTES;
+use crate::ssd::log::{Home, Log, Rules};
+use crate::ssd::table::Table;
+use crate::tiers::Tiers;
+
+/// A file that holds a store's memory, so that a later process can go on with it.
+#[derive(Clone, Debug)]
+pub struct MemoryFile {
+    /// Open for reading and writing, and this process's alone; best in a file system in memory.
+    pub file: Arc<File>,
+    /// Names the clock that the store's seconds are counted on: memory with another's times is of no use.
+    pub clock: String,
+    /// Names what the SSD holds, as it is found: memory that points at something else is of no use.
+    pub ssd: Vec<u8>,
+}
+
+/// How a store began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Empty, and why.
+    Cold(Cold),
+    /// With what an earlier process left.
+    Warm {
+        /// Items that are back, in RAM and on the SSD.
+        items: u64,
+        /// Shards that were being changed when the process ended, or were damaged, and have been emptied.
+        shards_reset: u64,
+    },
+}
+
+/// Threads that read the memory of an earlier process through.
+const ATTACH_THREADS_MAX: usize = 16;
+
+impl Store {
+    /// Whether a store of these sizes could be opened; takes nothing.
+    pub fn check_sizes(config: &Config) -> Result<(), OpenError> {
+        Layout::new(&sizes_of(config, stripe(&config.ssd).len())).map(drop)
+    }
+
+    /// Opens a store: with what its memory file holds, if that is of use, and else empty; [`Store::start`]
+    /// tells which. An empty one with a memory file is of use to a later process only after
+    /// [`Store::make_ready`].
+    pub fn open(config: &Config) -> Result<Store, OpenError> {
+        let homes = stripe(&config.ssd);
+        let layout = Layout::new(&sizes_of(config, homes.len()))?;
+        let map = |source| OpenError::Map { bytes: layout.arena_bytes, source };
+        let mut found = Content::Useless(Cold::NoFile);
+        if let Some(memory) = &config.memory_file {
+            found = identity_of(memory, &memory.ssd, config, &layout).examine(&memory.file).map_err(map)?;
+            if let Content::Useless(_) = found {
+                // Emptied first: what an earlier process left must not be taken for zeros.
+                memory.file.set_len(0).map_err(map)?;
+                memory.file.set_len(layout.arena_bytes).map_err(map)?;
+            }
+        }
+        let (seed, cold) = match found {
+            Content::Arena(seed) => (seed, None),
+            Content::Useless(why) => (config.seed, Some(why)),
+            Content::Foreign => return Err(OpenError::NotMemory),
+        };
+        let file = config.memory_file.as_ref().map(|memory| &*memory.file);
+        let arena = Arena::new(layout.arena_bytes as usize, file).map_err(map)?;
+        let mut store = Store::carve(arena, config, layout, homes, seed);
+        store.start = match cold {
+            Some(why) => store.begin(why),
+            None => store.attach(),
+        };
+        Ok(store)
+    }
+
+    /// How the store began.
+    pub fn start(&self) -> Start {
+        self.start
+    }
+
+    /// Makes the memory one that a later process may go on with if it finds an SSD of the name `ssd`. For a
+    /// store that began cold, nothing that was on the SSD before may verify; for a warm one it is a new
+    /// name for the same content.
+    pub fn make_ready(&self, config: &Config, ssd: &[u8]) {
+        if let Some(memory) = &config.memory_file {
+            self.tiers.header.finish(&identity_of(memory, ssd, config, &self.layout), self.seed);
+        }
+    }
+
+    fn carve(mut arena: Arena, config: &Config, layout: Layout, homes: Vec<Home>, seed: u64) -> Store {
+        let header = Header::new(arena.carve(HEADER_PAGE_BYTES / 8));
+        let segments = layout.segments as usize;
+        let memory = arena.carve_shared(segments * layout.segment_bytes);
+        // Write buffers go to the device as they are; behind the segments, whole pages too, they cost no
+        // gaps.
+        let pieces = (0..layout.pieces).map(|_| arena.carve_pages(layout.piece_bytes)).collect();
+        let lines = arena.carve(layout.pieces as usize);
+        let pool = Pool::new(memory, arena.carve(segments), layout.segment_bytes);
+        let table = Table::new(arena.carve(homes.len()));
+        let mut indexes = Vec::new();
+        let shards = (0..layout.shards)
+            .map(|_| {
+                let index = Index::new(arena.carve(layout.buckets_per_shard as usize));
+                indexes.push(index.span());
+                let ghost = arena.carve(layout.ghosts_per_shard as usize);
+                Mutex::new(Shard::new(index, pool.new_owner(), arena.carve(1), ghost, layout.segment_bytes))
+            })
+            .collect();
+        let rules = Rules {
+            store: seed,
+            piece_bytes: layout.piece_bytes,
+            landing_bytes_max: segments * layout.segment_bytes / 4,
+            reuses: config.evict,
+            budget: Budget::new(config.ssd_write_limit),
+        };
+        let tiers = Tiers {
+            log: Log::new(table, homes, pieces, lines, rules),
+            hasher: Hasher::new(seed),
+            header,
+            evict: config.evict,
+            spare_segments: (layout.segments / 64).clamp(2, 16),
+            large_bytes: layout.large_bytes(),
+            pool,
+        };
+        Store {
+            tiers,
+            shards,
+            layout,
+            indexes,
+            seed,
+            start: Start::Cold(Cold::NoFile),
+            next_victim: AtomicU32::new(0),
+            swept: Mutex::new(Sweep::default()),
+            last_upkeep: AtomicU32::new(0),
+        }
+    }
+
+    /// Begins in zeroed memory.
+    fn begin(&mut self, why: Cold) -> Start {
+        self.tiers.header.begin();
+        // Not from 1: a client may hold a cas unique of an earlier process, or use a small number for
+        // "never".
+        let first_cas = 1 << 20 | self.seed >> 34;
+        for shard in &mut self.shards {
+            let shard = shard.get_mut().unwrap_or_else(PoisonError::into_inner);
+            shard.begin_queues();
+            shard.head_mut().cas = first_cas;
+        }
+        Start::Cold(why)
+    }
+
+    /// Goes on with what an earlier process left.
+    ///
+    /// May itself be ended at any instant: a shard counts as changing while it is looked at, and what all
+    /// share is worked out from what stays.
+    fn attach(&mut self) -> Start {
+        let (tiers, layout) = (&self.tiers, &self.layout);
+        tiers.log.attach(tiers.epoch());
+        let kept = tiers.pool.kept();
+        let were_landing = tiers.pool.were_landing(layout.shards);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = processors.min(ATTACH_THREADS_MAX).min(self.shards.len());
+        let share = self.shards.len().div_ceil(threads);
+        let take_share = |first: usize, shards: &mut [Mutex<Shard>]| {
+            let live = vec![0; layout.ssd_segments as usize];
+            let mut census = Census { live, ram_items: 0, reset: 0 };
+            for (number, shard) in (first..).zip(shards) {
+                let shard = shard.get_mut().unwrap_or_else(PoisonError::into_inner);
+                let place = (number as u32, layout.shards);
+                shard.attach(tiers, place, &were_landing[number], &kept, &mut census);
+            }
+            for (segment, &live) in census.live.iter().enumerate().filter(|(_, live)| **live > 0) {
+                tiers.log.table.add_live(segment as u32, live);
+            }
+            (census.ram_items, census.reset)
+        };
+        let mut shares = self.shards.chunks_mut(share).enumerate();
+        let counts: Vec<(u64, u64)> = std::thread::scope(|scope| {
+            let (_, own) = shares.next().expect("a store has shards");
+            let others: Vec<_> = shares
+                .map(|(nth, shards)| {
+                    let take_share = &take_share;
+                    scope.spawn(move || take_share(nth * share, shards))
+                })
+                .collect();
+            let own = take_share(0, own);
+            let others = others.into_iter().map(|other| other.join());
+            std::iter::once(Ok(own)).chain(others).collect::<Result<_, _>>()
+        })
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        tiers.pool.free_the_rest(&kept);
+        // Entries into what was filled anew are cleared: the sweep owes nothing.
+        let openings = tiers.log.table.openings();
+        *self.swept.get_mut().unwrap_or_else(PoisonError::into_inner) =
+            Sweep { openings, ..Sweep::default() };
+        let (ram_items, shards_reset) =
+            counts.into_iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
+        Start::Warm { items: ram_items + tiers.log.table.items(), shards_reset }
+    }
+}
+
+fn identity_of<'a>(
+    memory: &'a MemoryFile,
+    ssd: &'a [u8],
+    config: &Config,
+    layout: &'a Layout,
+) -> Identity<'a> {
+    Identity { clock: &memory.clock, ssd, evicts: config.evict, layout }
+}
+
+fn sizes_of(config: &Config, ssd_segments: usize) -> Sizes {
+    Sizes {
+        memory_bytes: config.memory_bytes,
+        ssd_segments: ssd_segments as u32,
+        item_bytes: config.item_bytes,
+        index_bytes: config.index_bytes,
+    }
+}
+
+/// Lays the SSD segments over the spans, taking turns.
+fn stripe(spans: &[Span]) -> Vec<Home> {
+    let counts: Vec<u64> = spans.iter().map(|span| span.bytes / SEGMENT_BYTES).collect();
+    let rows = counts.iter().copied().max().unwrap_or(0);
+    let home = |row, (span, &count): (&Span, &u64)| {
+        (row < count).then(|| Home { device: span.device as u32, offset: span.offset + row * SEGMENT_BYTES })
+    };
+    (0..rows).flat_map(|row| spans.iter().zip(&counts).filter_map(move |place| home(row, place))).collect()
+}

@@ -1,0 +1,309 @@
+//! What a later process finds in a memory file: everything, or an empty store and the reason.
+
+mod rig;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use larder_store::*;
+use rig::{COUNT, Rig, SET, bytes, config};
+
+const CLOCK: &str = "one boot";
+const SSD: &[u8] = b"one SSD";
+
+fn memory_file() -> MemoryFile {
+    let file = rustix::fs::memfd_create(c"larder-restart", rustix::fs::MemfdFlags::CLOEXEC);
+    MemoryFile { file: Arc::new(File::from(file.expect("memory"))), clock: CLOCK.into(), ssd: SSD.to_vec() }
+}
+
+fn with_file(memory_mib: u64, ssd_segments: u64, memory: &MemoryFile) -> Config {
+    Config { memory_file: Some(memory.clone()), ..config(memory_mib << 20, ssd_segments) }
+}
+
+/// A rig on a new memory file.
+fn begin(memory_mib: u64, ssd_segments: u64) -> (Rig, Config) {
+    let config = with_file(memory_mib, ssd_segments, &memory_file());
+    let rig = Rig::with(&config);
+    assert_eq!(rig.store.start(), Start::Cold(Cold::New));
+    rig.store.make_ready(&config, SSD);
+    (rig, config)
+}
+
+/// The process ends as it is and another one begins, with the same device.
+fn again(rig: Rig, config: &Config) -> Rig {
+    // What is dropped of the first one from here on is not in what it left.
+    let memory = memory_file();
+    let left = &config.memory_file.as_ref().expect("a file").file;
+    let mut copy = vec![0; left.metadata().expect("a file").len() as usize];
+    left.read_exact_at(&mut copy, 0).expect("it is that long");
+    memory.file.write_all_at(&copy, 0).expect("memory");
+    let config = Config { memory_file: Some(memory), seed: config.seed + 1, ..config.clone() };
+    let store = Store::open(&config).expect("it opens");
+    store.check().expect("the counts are right");
+    rig.with_store(store)
+}
+
+fn warm(rig: &Rig) -> (u64, u64) {
+    match rig.store.start() {
+        Start::Warm { items, shards_reset } => (items, shards_reset),
+        cold => panic!("{cold:?}"),
+    }
+}
+
+#[test]
+fn everything_is_back_wherever_it_was() {
+    let (rig, config) = begin(8, 8);
+    let keys: Vec<String> = (0..3_000).map(|i| format!("key-{i}")).collect();
+    let value = |i: usize| bytes(i as u64, if i.is_multiple_of(50) { 80_000 } else { 1_000 + i % 2_000 });
+    for (i, key) in keys.iter().enumerate() {
+        rig.set(key, &value(i));
+    }
+    let there: Vec<_> = keys.iter().map(|key| rig.peek(key)).collect();
+    let tiers = |tier| there.iter().flatten().filter(|item| item.tier == tier).count();
+    assert!(tiers(Tier::Ram) > 500 && tiers(Tier::Ssd) > 500, "both tiers are in use");
+    assert!(rig.store.writes_pending() > 0 || rig.write_one(), "something is in write buffers");
+    let before = rig.store.stats();
+    let rig = again(rig, &config);
+    assert_eq!(warm(&rig), (before.ram_items + before.ssd_items, 0));
+    let after = rig.store.stats();
+    assert_eq!((after.ram_items, after.ssd_items), (before.ram_items, before.ssd_items));
+    assert_eq!((after.ram_item_bytes, after.index_entries), (before.ram_item_bytes, before.index_entries));
+    assert_eq!((after.evictions, after.ssd_bytes_written), (0, 0), "counts are of this process");
+    for (key, item) in keys.iter().zip(&there) {
+        assert_eq!(&rig.peek(key), item, "{key}");
+    }
+    rig.settle();
+    for (i, (key, item)) in keys.iter().zip(&there).enumerate() {
+        assert_eq!(rig.value(key), item.as_ref().map(|_| value(i)), "{key}, written again");
+    }
+    rig.push_out();
+    rig.store.check().expect("and it goes on");
+}
+
+#[test]
+fn what_was_only_in_a_write_buffer_is_written_by_the_next_process() {
+    let (rig, config) = begin(4, 8);
+    rig.set("filler", &bytes(1, 1_000));
+    for i in 0..1_500 {
+        rig.set(&format!("key-{i}"), &bytes(i, 3_000));
+    }
+    let there =
+        (0..1_500).filter(|i| rig.peek(&format!("key-{i}")).is_some_and(|item| item.tier == Tier::Ssd));
+    let there: Vec<u64> = there.collect();
+    let written = rig.store.stats().ssd_bytes_written / 4096;
+    assert!(there.len() as u64 > written + 10, "{} left RAM, {written} were written", there.len());
+    let rig = again(rig, &config);
+    assert!(rig.store.writes_pending() > 0);
+    rig.settle();
+    assert!(rig.store.stats().ssd_device_writes > 0);
+    for i in there {
+        assert_eq!(rig.value(&format!("key-{i}")), Some(bytes(i, 3_000)), "key-{i}");
+    }
+}
+
+#[test]
+fn flushes_and_cas_uniques_go_on_where_they_were() {
+    let (rig, config) = begin(4, 0);
+    rig.set("old", b"1");
+    rig.store.flush(None, rig.now.get());
+    let cas = rig.set("counted", b"7");
+    rig.store.flush(Some(Seconds(1_010)), rig.now.get());
+    let rig = again(rig, &config);
+    assert_eq!(warm(&rig).1, 0);
+    assert_eq!(rig.get("old"), None, "flushed");
+    assert_eq!(rig.get("counted").map(|item| item.cas), Some(cas));
+    let counted = rig.arith("counted", &COUNT);
+    let Some(ArithResult::Value { value: 8, cas: next, .. }) = counted else { panic!("{counted:?}") };
+    assert!(next > cas);
+    rig.at(1_010);
+    assert_eq!(rig.get("counted"), None, "the flush that was pending was carried out");
+}
+
+#[test]
+fn a_large_value_on_its_way_to_the_ssd_is_still_in_ram() {
+    let (rig, config) = begin(4, 8);
+    let value = bytes(9, 300_000);
+    rig.set("large", &value);
+    rig.writes.set(false);
+    for i in 0..40 {
+        rig.put(&format!("other-{i}"), &bytes(i, 100_000), &SET);
+    }
+    assert!(rig.store.writes_pending() > 0, "large values are landing");
+    let there: Vec<_> = (0..40).map(|i| rig.peek(&format!("other-{i}"))).collect();
+    let large = rig.peek("large");
+    let rig = again(rig, &config);
+    assert_eq!(warm(&rig).1, 0);
+    assert_eq!(rig.peek("large"), large);
+    for (i, item) in there.iter().enumerate() {
+        assert_eq!(&rig.peek(&format!("other-{i}")), item, "other-{i}");
+    }
+    rig.writes.set(true);
+    rig.push_out();
+    rig.store.check().expect("all of it can leave again");
+}
+
+#[test]
+fn a_reader_of_a_deleted_large_value_leaves_its_memory_free() {
+    let (rig, config) = begin(4, 0);
+    rig.set("large", &bytes(1, 400_000));
+    let hash = rig.store.hash(b"large");
+    let call = Call { key: b"large", hash, now: rig.now.get(), loaded: None, patience: Patience::Drop };
+    let held =
+        rig.store.fetch(&call, &Fetch::default(), |found| match found.map(|found| found.value.clone()) {
+            Some(Value::Large(large)) => large,
+            _ => panic!("a large value is lent in pieces"),
+        });
+    rig.remove("large", &Remove::default());
+    let free = rig.store.stats().ram_segments_free;
+    let rig = again(rig, &config);
+    assert!(rig.store.stats().ram_segments_free > free);
+    drop(held);
+}
+
+fn cold_reason(config: &Config) -> Cold {
+    let store = Store::open(config).expect("it opens");
+    match store.start() {
+        Start::Cold(why) => why,
+        warm @ Start::Warm { .. } => panic!("{warm:?}"),
+    }
+}
+
+#[test]
+fn memory_made_for_something_else_is_not_used_and_why_is_said() {
+    type Change = fn(&mut Config);
+    let changes: [(Cold, Change); 6] = [
+        (Cold::OtherSize, |config| config.memory_bytes += 1 << 20),
+        (Cold::OtherSize, |config| config.ssd[0].bytes += SEGMENT_BYTES),
+        (Cold::OtherSize, |config| config.item_bytes = 1_000),
+        (Cold::OtherEvictions, |config| config.evict = false),
+        (Cold::OtherSsd, |config| config.memory_file.as_mut().expect("a file").ssd.push(1)),
+        (Cold::OtherClock, |config| config.memory_file.as_mut().expect("a file").clock.push('!')),
+    ];
+    for (why, change) in changes {
+        let (rig, mut config) = begin(8, 8);
+        rig.set("key", b"value");
+        change(&mut config);
+        assert_eq!(cold_reason(&config), why);
+        // What was in it is gone, and until the new one is ready it is none.
+        assert_eq!(cold_reason(&config), Cold::Unfinished);
+    }
+}
+
+#[test]
+fn a_header_that_was_changed_is_not_believed() {
+    for (at, why) in [
+        (8, Cold::OtherVersion { found: 2 ^ 1 << 7 }),
+        (12, Cold::Damaged),
+        (33, Cold::Damaged),
+        (60, Cold::Damaged),
+        (3_000, Cold::Damaged),
+        (4_090, Cold::Unfinished),
+    ] {
+        let (rig, config) = begin(4, 0);
+        rig.set("key", b"value");
+        let file = &config.memory_file.as_ref().expect("a file").file;
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).expect("it is that long");
+        file.write_all_at(&[byte[0] ^ 1 << 7], at).expect("it can be written");
+        assert_eq!(cold_reason(&config), why, "byte {at}");
+    }
+    let (_, config) = begin(4, 0);
+    let file = &config.memory_file.as_ref().expect("a file").file;
+    file.set_len(file.metadata().expect("a file").len() - 4096).expect("shorter");
+    assert_eq!(cold_reason(&config), Cold::OtherSize);
+}
+
+#[test]
+fn what_is_not_a_memory_file_is_left_alone() {
+    for content in [&b"a letter"[..], &[7; 10_000]] {
+        let memory = memory_file();
+        memory.file.write_all_at(content, 0).expect("it can be written");
+        let refused = Store::open(&with_file(4, 0, &memory)).map(|_| ()).expect_err("not a memory file");
+        assert!(matches!(refused, OpenError::NotMemory), "{refused}");
+        let mut still = vec![0; content.len()];
+        memory.file.read_exact_at(&mut still, 0).expect("it is there");
+        assert_eq!(still, content);
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((u128::from(self.0 ^ self.0 >> 29) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// Does a little of everything; what is answered does not matter.
+fn use_it(rig: &Rig, random: &mut Random) {
+    for _ in 0..400 {
+        let key = format!("key-{}", random.below(700));
+        match random.below(8) {
+            0..2 => drop(rig.put(&key, &bytes(1, random.below(6_000) as usize), &SET)),
+            2 => drop(rig.put(&key, &bytes(1, random.below(200_000) as usize), &SET)),
+            3 => drop(rig.remove(&key, &Remove::default())),
+            4 => drop(rig.arith(&key, &COUNT)),
+            5 => drop(rig.put(&key, b"+", &Put { mode: PutMode::Append, ..SET })),
+            _ => drop(rig.get(&key)),
+        }
+        rig.write_one();
+        if random.below(20) == 0 {
+            rig.at(rig.now.get().0 + 1);
+            if let Some(plan) = rig.store.next_rescue() {
+                let page = rig.read(&plan);
+                rig.store.readmit(Loaded { plan: &plan, bytes: page.as_deref() }, rig.now.get());
+            }
+        }
+    }
+    rig.settle();
+}
+
+/// Bytes of the file are changed, most of them where the tables are; whatever comes of it, it is neither a
+/// crash nor a loop.
+#[test]
+fn damaged_memory_is_survived() {
+    let given = std::env::var("LARDER_DAMAGE_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(1, |since| since.as_nanos() as u64)
+    });
+    println!("LARDER_DAMAGE_SEED={seed}");
+    let mut random = Random(seed);
+    let (mut reset, mut whole) = (0, 0);
+    for round in 0..150 {
+        let (rig, config) = begin(3, 6);
+        use_it(&rig, &mut random);
+        let stats = rig.store.stats();
+        let file = config.memory_file.as_ref().expect("a file").file.clone();
+        let len = file.metadata().expect("a file").len();
+        let tables = 4096 + stats.ram_tier_bytes + stats.buffer_bytes;
+        let scale = random.below(8);
+        for _ in 0..1 + random.below(1 << scale) {
+            let at = match random.below(4) {
+                0 => 4080 + random.below(len - 4080),
+                1 => 4096 + random.below(stats.ram_tier_bytes),
+                _ => tables + random.below(len - tables),
+            };
+            // The word that says that it was made is not what is tried here.
+            if !(4088..4096).contains(&at) {
+                let mut byte = [0];
+                file.read_exact_at(&mut byte, at).expect("inside");
+                let changed = match random.below(3) {
+                    0 => random.below(256) as u8,
+                    1 => byte[0] ^ 1 << random.below(8),
+                    _ => 0xFF,
+                };
+                file.write_all_at(&[changed], at).expect("inside");
+            }
+        }
+        let rig = again(rig, &config);
+        let (_, shards_reset) = warm(&rig);
+        (reset, whole) = (reset + shards_reset, whole + u64::from(shards_reset == 0));
+        use_it(&rig, &mut random);
+        rig.store.check().unwrap_or_else(|what| panic!("round {round}: {what}"));
+    }
+    println!("{reset} reset, {whole} whole");
+    assert!(reset > 10 && whole > 10, "{reset} reset, {whole} whole");
+}

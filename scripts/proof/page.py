@@ -1,0 +1,110 @@
+"""docs/results/server.md, rendered from the raw data of all rows that were ever measured."""
+
+import json
+import os
+
+import plot
+import proof
+from rows import ELSEWHERE, ROWS
+
+INTRODUCTION = """\
+Each row is a target. Where there is a peer, the figure is a ratio beside it in one run: interleaved, five pairs, the
+median with the least and the most. The server has one core and the generator the other. A figure **does not count**
+when the generator was the limit, when RAM or the page cache served what the SSD should have, or when misses passed for
+reads.
+The machine is small, shared and virtual: ratios count, absolute figures orient. `make bench` makes all of it,
+`make bench ROW=S7` one row."""
+
+
+def write(out):
+    """Renders the page, and the plots, from out/server/*.json."""
+    folder = os.path.join(out, "server")
+    os.makedirs(folder, exist_ok=True)
+    summary, sections = [], []
+    for name, row in ROWS.items():
+        record = load(os.path.join(folder, f"{name}.json"))
+        link, figures, verdict = "", "never run", ""
+        if name in ELSEWHERE:
+            page = ELSEWHERE[name][0]
+            there = os.path.exists(os.path.join(out, f"{page}.md"))
+            figures = f"see [{page}]({page}.md)" if there else f"never run: `scripts/proof/{page}` makes it"
+        elif record and record["skipped"]:
+            figures = f"skipped: {record['skipped']}"
+        elif record and not (shown := understood(row, record)):
+            figures = f"its data are of another form than is read now: `make bench ROW={name}` measures it anew"
+        elif record:
+            link = f"#{name.lower()}"
+            figures = "<br>".join(f"{figure.name}: {figure.text()}" for figure in shown.figures)
+            verdict = overall(shown.figures) + (" (a trial)" if record["quick"] else "")
+            sections.append(section(row, record, shown, folder))
+        summary.append(
+            [f"[{name}]({link})" if link else name, row.what, row.target, figures, row.peer or "none", verdict]
+        )
+    body = proof.table(["row", "what", "target", "figure, median (least-most)", "peer", "verdict"], summary)
+    text = "\n\n".join(["# The server's results", INTRODUCTION, body, *sections]) + "\n"
+    with open(os.path.join(out, "server.md"), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def understood(row, record):
+    """What a row says of its data; None if they are those of another version of its script."""
+    try:
+        return row.show(record["raw"])
+    except (LookupError, TypeError, AttributeError):
+        return None
+
+
+def load(path):
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def overall(figures):
+    """Of figures with a bound: how many were met, missed, or do not count."""
+    verdicts = [figure.verdict().strip("*") for figure in figures if figure.bound is not None]
+    counted = {
+        verdict: verdicts.count(verdict) for verdict in ("met", "missed", "does not count") if verdict in verdicts
+    }
+    words = [verdict if len(counted) == 1 else f"{number} {verdict}" for verdict, number in counted.items()]
+    return ", ".join(f"**{word}**" if "missed" in word else word for word in words)
+
+
+def section(row, record, shown, folder):
+    parts = [f"## {row.name}", f"{row.what[0].upper()}{row.what[1:]}. Target: {row.target}."]
+    if record["quick"]:
+        parts.append("**A trial, with few and short rounds: no figures to quote.**")
+    for title, head, rows in shown.tables:
+        parts.append((f"{title}\n\n" if title else "") + proof.table(head, rows))
+    verdicts = [
+        f"- {figure.name}: {figure.text()}"
+        + ("" if figure.bound is None else f", bound {figure.bound:g}: {figure.verdict()}")
+        + "".join(f"; {doubt}" for doubt in figure.doubts)
+        for figure in shown.figures
+    ]
+    parts.append("\n".join(verdicts))
+    parts += shown.notes + record.get("notes", [])
+    parts += drawn(row, shown, folder)
+    machine = record["machine"]
+    about = [
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB",
+        f"kernel {machine['kernel']}",
+        f"{machine['device']} with {machine['file_system']}",
+        *record["versions"].values(),
+        machine["date"],
+    ]
+    parts.append(f"Made by `{record['command']}` ([raw data](server/{row.name}.json)) on {'; '.join(about)}.")
+    return "\n\n".join(parts)
+
+
+def drawn(row, shown, folder):
+    """Writes the row's plots and answers what shows them."""
+    plots = dict(shown.plots)
+    several = [figure for figure in shown.figures if len(figure.values) > 1]
+    if several:
+        plots[row.name] = plot.strips(several)
+    for name, text in plots.items():
+        with open(os.path.join(folder, f"{name}.svg"), "w", encoding="utf-8") as file:
+            file.write(text)
+    return [f"![{name}: plotted](server/{name}.svg)" for name in plots]

@@ -1,3 +1,0 @@
-module larder/scripts/proof/pump
-
-go 1.19

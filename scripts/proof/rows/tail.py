@@ -1,0 +1,95 @@
+"""S7: the tail of gets that the SSD serves, with sets flowing and with none."""
+
+import plot
+from lab import gets
+from row import Figure, Row, Shown, busiest, crowded, doubts, middle, not_from_ssd
+from rows.ssd_reads import ITEMS, VALUE_BYTES, filled, flow, flowed_mb, too_slow
+
+CONNECTIONS = 64
+# Of what the device writes at most; less where one core cannot send so much beside the gets.
+SHARES = (0.30, 0.25, 0.20, 0.15, 0.10, 0.05)
+
+
+def measure_tail(lab):
+    seconds = 2 * lab.seconds + 2
+    items = lab.items(ITEMS), VALUE_BYTES
+    raw = {"connections": CONNECTIONS, "rounds": []}
+    try:
+        raw["device_mb_a_second"] = lab.fio_write_mb_a_second()
+    finally:
+        lab.forget_fio()
+    tries = [share * raw["device_mb_a_second"] for share in SHARES]
+    with filled(lab, round(sum(tries) * 3.5)) as daemon:
+        raw["most_gets_a_second"] = lab.load(daemon, *gets(*items, CONNECTIONS, 1), seconds=2)["rate"]
+        options = [*gets(*items, CONNECTIONS), "--rate", round(raw["most_gets_a_second"] / 2)]
+        # The highest that both generators reach together on their core, with room.
+        for rate in tries:
+            run, sets = lab.load_beside(flow(rate), daemon, *options, seconds=2)
+            raw["flow_mb_a_second"] = rate
+            if flowed_mb(sets) > 0.97 * rate and run["busiest_thread"] + sets["busiest_thread"] < 0.85:
+                break
+    for _ in range(lab.rounds):
+        with filled(lab, round(raw["flow_mb_a_second"] * (seconds + 2))) as daemon:
+            quiet = lab.load(daemon, *options, seconds=seconds, windows=True)
+            run, sets = lab.load_beside(flow(raw["flow_mb_a_second"]), daemon, *options, seconds=seconds, windows=True)
+            raw["rounds"].append({"quiet": quiet, "larder": run, "sets": sets})
+    return raw
+
+
+def show_tail(raw):
+    rounds = raw["rounds"]
+    kinds = {"no sets": [one["quiet"] for one in rounds], "sets": [one["larder"] for one in rounds]}
+    both = [(one["larder"], one["sets"]) for one in rounds]
+    reasons = [reason for runs in kinds.values() for reason in doubts(runs, not_from_ssd)]
+    ratio = Figure(
+        "p99 beside p99",
+        [one["larder"]["verbs"]["get"]["p99_us"] / one["quiet"]["verbs"]["get"]["p99_us"] for one in rounds],
+        1.5,
+        doubts=reasons + crowded(both) + too_slow([one["sets"] for one in rounds], raw["flow_mb_a_second"]),
+    )
+    rows = [
+        [
+            name,
+            f"{middle([run['rate'] for run in runs]):,.0f}",
+            *(f"{middle([run['verbs']['get'][f'{p}_us'] for run in runs]):,.0f}" for p in ("p50", "p99", "p999")),
+            busiest(runs),
+        ]
+        for name, runs in kinds.items()
+    ]
+    share = raw["flow_mb_a_second"] / raw["device_mb_a_second"]
+    notes = [
+        f"The device writes {raw['device_mb_a_second']:,.0f} MB/s at most (fio, alone); sets were asked to flow at "
+        f"{raw['flow_mb_a_second']:,.0f} MB/s, {share:.0%} of that, and did at "
+        f"{middle([flowed_mb(one['sets']) for one in rounds]):,.0f}. Gets come in an open loop at half of the "
+        f"{raw['most_gets_a_second']:,.0f}/s that {raw['connections']} connections reached; time counts from when "
+        "one was due."
+    ]
+    if share < 0.295:
+        notes.append(
+            "**That is less than the 30 % of the target**: the generators' core could not do more beside the gets."
+        )
+    head = ["", "gets/s", "p50 us", "p99 us", "p99.9 us", "generator CPU"]
+    return Shown([ratio], [("", head, rows)], notes, {"S7-time": time_plot(kinds)})
+
+
+def time_plot(kinds):
+    """Percentiles of each second, rounds one after another."""
+    series = []
+    for kind, runs in kinds.items():
+        windows = [window for run in runs for window in run.get("windows", [])]
+        for name, words in (("p50_ns", "p50"), ("p99_ns", "p99"), ("p999_ns", "p99.9")):
+            series.append((f"{kind}, {words}", [(at, window[name] / 1e3) for at, window in enumerate(windows)]))
+    return plot.lines("SSD gets: percentiles of each second", "second measured, rounds one after another", "us", series)
+
+
+ROWS = [
+    Row(
+        "S7",
+        "p99 of SSD gets while sets flow at 30 % of the device's write bandwidth / with none, at a fixed rate",
+        "1.5 or less",
+        "itself without sets",
+        measure_tail,
+        show_tail,
+        ("fio",),
+    )
+]
