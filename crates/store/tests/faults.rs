@@ -7,10 +7,12 @@
 #[path = "model/harness.rs"]
 mod harness;
 mod rig;
+mod seed;
 
 use harness::{Options, Seen, run};
 use larder_store::device::{Fault, FaultRule, OpKind, When};
 use rig::{Rig, SET, bytes};
+use seed::seed;
 
 const WRITE_FAULTS: [Fault; 7] = [
     Fault::Error,
@@ -29,17 +31,6 @@ fn every_fault() -> impl Iterator<Item = (OpKind, Fault)> {
     writes.chain(READ_FAULTS.into_iter().map(|fault| (OpKind::Read, fault)))
 }
 
-/// A seed of its own for each run of this binary, unless the environment says which.
-fn seed() -> u64 {
-    let given = std::env::var("LARDER_MODEL_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(|| {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        now.map_or(1, |since| since.as_nanos() as u64)
-    });
-    println!("LARDER_MODEL_SEED={seed}");
-    seed
-}
-
 /// Enough keys that most reads go to the SSD, and values large enough that some land there by themselves.
 fn options(seed: u64, operations: u64) -> Options {
     Options { seed, operations, keys: 30_000, large_one_in: 2_000, ..Options::small() }
@@ -51,7 +42,7 @@ fn total(seen: &[Seen], of: impl Fn(&Seen) -> u64) -> u64 {
 
 #[test]
 fn two_million_operations_over_every_fault_are_never_answered_wrong() {
-    let seed = seed();
+    let seed = seed("LARDER_MODEL_SEED");
     let mut all = Vec::new();
     for (number, (kind, fault)) in every_fault().enumerate() {
         // There are twenty reads to a write.
@@ -88,7 +79,7 @@ fn short(seed: u64, operations: u64, faults: Vec<FaultRule>) -> Seen {
 
 #[test]
 fn each_fault_at_each_operation_of_a_short_run_is_survived() {
-    let seed = seed();
+    let seed = seed("LARDER_MODEL_SEED");
     // As short as a run that meets the SSD can be.
     let lengths = (700..).step_by(50);
     let plain = lengths.map(|length| (length, short(seed, length, vec![])));
@@ -108,7 +99,7 @@ fn each_fault_at_each_operation_of_a_short_run_is_survived() {
 
 #[test]
 fn a_device_that_fails_for_good_turns_the_tier_off_and_everything_goes_on_from_ram() {
-    let seed = seed();
+    let seed = seed("LARDER_MODEL_SEED");
     for (number, kind) in [OpKind::Read, OpKind::Write, OpKind::Read].into_iter().enumerate() {
         let mut faults = vec![FaultRule::new(kind, Fault::Error, When::From(1_000 >> (3 * number)))];
         if number == 2 {

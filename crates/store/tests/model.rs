@@ -7,8 +7,10 @@
 
 #[path = "model/harness.rs"]
 mod harness;
+mod seed;
 
 use harness::{Options, Seen, run};
+use seed::seed;
 
 /// Seeds that once failed, with what they showed.
 const KEPT_SEEDS: &[(u64, &str)] = &[
@@ -20,18 +22,9 @@ const KEPT_SEEDS: &[(u64, &str)] = &[
     (1_795_194_316_735_984_045, "a read planned after a flush was answered with what had been flushed"),
 ];
 
-fn seed_from_environment() -> u64 {
-    let given = std::env::var("LARDER_MODEL_SEED").ok().and_then(|seed| seed.parse().ok());
-    given.unwrap_or_else(|| {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        now.map_or(1, |since| since.as_nanos() as u64)
-    })
-}
-
 #[test]
 fn ten_million_operations_are_never_answered_wrong() {
-    let seed = seed_from_environment();
-    println!("LARDER_MODEL_SEED={seed}");
+    let seed = seed("LARDER_MODEL_SEED");
     let options = [
         Options { seed, operations: 4_000_000, ..Options::small() },
         Options { seed: seed ^ 1, operations: 3_000_000, keys: 600, ..Options::small() },
@@ -59,8 +52,7 @@ fn kept_seeds_stay_right() {
 
 #[test]
 fn a_process_that_ends_anywhere_leaves_nothing_wrong_behind() {
-    let seed = seed_from_environment();
-    println!("LARDER_MODEL_SEED={seed}");
+    let seed = seed("LARDER_MODEL_SEED");
     // The long form does so many times as much.
     let times =
         std::env::var("LARDER_MODEL_CRASH_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);

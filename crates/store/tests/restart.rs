@@ -1,6 +1,7 @@
 //! What a later process finds in a memory file: everything, or an empty store and the reason.
 
 mod rig;
+mod seed;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use larder_store::*;
 use rig::{COUNT, Rig, SET, bytes, config};
+use seed::seed;
 
 const CLOCK: &str = "one boot";
 const SSD: &[u8] = b"one SSD";
@@ -264,13 +266,7 @@ fn use_it(rig: &Rig, random: &mut Random) {
 /// crash nor a loop.
 #[test]
 fn damaged_memory_is_survived() {
-    let given = std::env::var("LARDER_DAMAGE_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(|| {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        now.map_or(1, |since| since.as_nanos() as u64)
-    });
-    println!("LARDER_DAMAGE_SEED={seed}");
-    let mut random = Random(seed);
+    let mut random = Random(seed("LARDER_DAMAGE_SEED"));
     let (mut reset, mut whole) = (0, 0);
     for round in 0..150 {
         let (rig, config) = begin(3, 6);

@@ -141,8 +141,10 @@ impl Sim {
                 let key = self.random.below(self.options.keys);
                 if self.has(&self.store, key) {
                     self.seen.kept += 1;
-                    // Looking makes room, and room may cost an item its place.
-                    if !self.has(&store, key) && store.stats().evictions == 0 {
+                    // Looking makes room, which may cost an item its place, or its segment on the SSD its turn.
+                    let stats = store.stats();
+                    let made_room = stats.evictions > 0 || stats.ssd_bytes_admitted > 0;
+                    if !self.has(&store, key) && !made_room {
                         self.fail(key, "lost by a crash");
                     }
                 }
