@@ -16,6 +16,8 @@ PERCENTILES = ("p50_ns", "p99_ns", "p999_ns")
 WRITE_KIB = 256
 WRITE_FILE_MIB = 1024
 EXTSTORE_SETS_A_SECOND = 50_000
+# For a server that makes its values up.
+UNVERIFIED = ("--verify", "off")
 
 
 class Lab:
@@ -27,6 +29,7 @@ class Lab:
     def __init__(self, args):
         self.folder = os.path.abspath(args.folder)
         self.larder_program, self.bench, self.memcached_program = args.larder, args.bench, args.memcached
+        self.bare_program = args.bare
         self.server_cpus, self.client_cpus = args.server_cpus, args.client_cpus
         self.quick = args.quick
         self.rounds = 2 if self.quick else 5
@@ -66,6 +69,13 @@ class Lab:
         tier = f"ext_page_size=8,ext_wbuf_size=4,ext_path={path}:{ssd_mib}m,"
         tier += "ext_item_size=64,ext_item_age=1,ext_threads=8"
         with self._serve([*group, *self._memcached_command(["-o", tier, *options])], path) as daemon:
+            yield daemon
+
+    @contextlib.contextmanager
+    def bare(self, mib, value_bytes):
+        """A server that only reads a page for each get: see crates/server/examples/bare.rs."""
+        path = self.path("bare")
+        with self._serve([self.bare_program, path, mib, value_bytes], path) as daemon:
             yield daemon
 
     def _memcached_command(self, options):

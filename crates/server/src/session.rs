@@ -420,12 +420,17 @@ impl Session {
                 self.loaded = None;
             }
             Ticket::Get(ticket) => {
-                let loaded = Loaded { plan: &plan, bytes: bytes.map(|bytes| &buffer[..bytes]) };
-                self.complete_get(ctx, ticket, loaded);
-                if self.wait == Wait::Reads {
-                    self.resume(ctx);
-                }
+                let bytes = bytes.map(|bytes| &buffer[..bytes]);
+                self.get_done(ctx, ticket, Loaded { plan: &plan, bytes });
             }
+        }
+    }
+
+    /// The read of a plain get is done: [`read_done`](Self::read_done) for one of several gets that share it.
+    pub fn get_done(&mut self, ctx: &mut Ctx<'_>, ticket: u64, loaded: Loaded<'_>) {
+        self.complete_get(ctx, ticket, loaded);
+        if self.wait == Wait::Reads {
+            self.resume(ctx);
         }
     }
 }

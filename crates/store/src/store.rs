@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock::{Expiry, Seconds};
-use crate::entry::{Entry, State};
+use crate::entry::{Entry, SsdPlace, State};
 use crate::evict::{Evicted, Patience};
 use crate::hash::KeyHash;
 use crate::index::{Bucket, buckets_of};
@@ -17,8 +17,9 @@ use crate::prefetch::prefetch;
 use crate::read::{Loaded, ReadPlan};
 use crate::record::{FETCHED, Header};
 use crate::shard::{RamQueue, Shard};
+use crate::ssd::PAGE_BYTES;
 use crate::ssd::log::Access;
-use crate::ssd::page;
+use crate::ssd::page::{self, Page};
 use crate::ssd::stream::Stream;
 use crate::ssd::write::WriteJob;
 use crate::tiers::Tiers;
@@ -213,8 +214,8 @@ impl Store {
         Ok(())
     }
 
-    /// The next write to perform, if one may start now: with `reads_wait` at most 256 KiB are under way, so
-    /// that reads keep their pace.
+    /// The next write to perform, if one may start now: with `reads_wait` at most 256 KiB are under way, up to
+    /// 1 MiB as more of the write buffers wait, so that reads keep their pace.
     pub fn next_write(&self, reads_wait: bool) -> Option<WriteJob> {
         self.tiers.log.next_write(reads_wait)
     }
@@ -257,7 +258,7 @@ impl Store {
     pub fn next_rescue(&self) -> Option<ReadPlan> {
         let place = self.tiers.log.next_rescue(RESCUE_READS_MAX)?;
         let Some(read) = self.tiers.log.read_of(place) else {
-            self.tiers.log.rescued(place);
+            self.tiers.log.rescued(place, None);
             return None;
         };
         Some(ReadPlan { entry: Entry::ssd(0, 0, place), read, epoch: self.tiers.epoch() })
@@ -265,9 +266,19 @@ impl Store {
 
     /// Writes the hot records of a page that was read back into a new segment.
     pub fn readmit(&self, loaded: Loaded<'_>, now: Seconds) {
-        let place = loaded.plan.entry.ssd_place();
-        let page = loaded.bytes.and_then(|bytes| page::verify(loaded.plan.read.id, bytes));
-        let Some(page) = page else { return self.tiers.log.rescued(place) };
+        let ReadPlan { entry, read, .. } = loaded.plan;
+        let place = entry.ssd_place();
+        let pages = loaded.bytes.and_then(|bytes| {
+            let page = page::verify(read.id, bytes);
+            let has_all = page.is_some_and(|page| self.readmit_records(place, &page, now));
+            page::pages(read.id, bytes).filter(|pages| !has_all && pages * PAGE_BYTES > bytes.len())
+        });
+        self.tiers.log.rescued(place, pages);
+    }
+
+    /// False when one of the hot records goes on in pages that were not read.
+    fn readmit_records(&self, place: SsdPlace, page: &Page<'_>, now: Seconds) -> bool {
+        let mut has_all = true;
         for record in page.records() {
             let hash = self.hash(record.key);
             let mut shard = self.change(self.shard_of(hash));
@@ -283,7 +294,7 @@ impl Store {
             }
             // Of several versions in the page, and of rivals for the entry, only the one that the entry means
             // may move.
-            let meant = shard.find_among(&self.tiers, &page, hash, record.key);
+            let meant = shard.find_among(&self.tiers, page, hash, record.key);
             if meant.is_none_or(|meant| !std::ptr::eq(meant.key, record.key)) {
                 continue;
             }
@@ -292,13 +303,16 @@ impl Store {
             if header.epoch < self.tiers.epoch() || Expiry::from_raw(header.expires).has_passed(now) {
                 continue;
             }
-            let Some(value) = page.value_of(&record) else { continue };
+            let Some(value) = page.value_of(&record) else {
+                has_all = false;
+                continue;
+            };
             if let Ok(new) = self.tiers.log.append(Stream::Readmitted, &header, record.key, &value) {
                 let entry = Entry::ssd(hash.tag(), present.hot() - 1, new);
                 shard.place(&self.tiers, now, hash, Some((slot, present)), entry);
             }
         }
-        self.tiers.log.rescued(place);
+        has_all
     }
 
     /// The upkeep nobody waits for; call it now and then (some times a second).

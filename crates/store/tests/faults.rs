@@ -9,7 +9,7 @@ mod harness;
 mod rig;
 mod seed;
 
-use harness::{Options, Seen, run};
+use harness::{Options, Seen, run, times};
 use larder_store::device::{Fault, FaultRule, OpKind, When};
 use rig::{Rig, SET, bytes};
 use seed::seed;
@@ -95,6 +95,30 @@ fn each_fault_at_each_operation_of_a_short_run_is_survived() {
         }
     }
     println!("{runs} runs");
+}
+
+#[test]
+fn a_process_that_ends_over_a_device_that_fails_leaves_nothing_wrong_behind() {
+    let seed = seed("LARDER_MODEL_SEED");
+    let mut all = Vec::new();
+    for (number, (kind, fault)) in every_fault().enumerate() {
+        let chance = if kind == OpKind::Write { 0.15 } else { 0.03 };
+        all.push(run(&Options {
+            seed: seed ^ number as u64,
+            operations: 30_000 * times(),
+            keys: 250,
+            memory_bytes: 3 << 20,
+            ssd_segments: 4,
+            large_one_in: 5,
+            faults: vec![FaultRule::new(kind, fault, When::Chance(chance))],
+            crash_one_in: 300,
+            ..Options::small()
+        }));
+    }
+    let ends = total(&all, |seen| seen.crashes);
+    println!("{ends} ends, {all:?}");
+    assert!(ends > 1_000 * times() && total(&all, |seen| seen.faults) > 100 * times(), "{all:?}");
+    assert!(total(&all, |seen| seen.ssd_hits) > 1_000 * times(), "{all:?}");
 }
 
 #[test]

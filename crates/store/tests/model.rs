@@ -9,7 +9,7 @@
 mod harness;
 mod seed;
 
-use harness::{Options, Seen, run};
+use harness::{Options, Seen, run, times};
 use seed::seed;
 
 /// Seeds that once failed, with what they showed.
@@ -53,9 +53,7 @@ fn kept_seeds_stay_right() {
 #[test]
 fn a_process_that_ends_anywhere_leaves_nothing_wrong_behind() {
     let seed = seed("LARDER_MODEL_SEED");
-    // The long form does so many times as much.
-    let times =
-        std::env::var("LARDER_MODEL_CRASH_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let times = times();
     let base = Options { keys: 10_000, memory_bytes: 12 << 20, ssd_segments: 8, ..Options::small() };
     let base = Options { operations: 60_000 * times, crash_one_in: 1_000, large_one_in: 8, ..base };
     let options = [

@@ -16,12 +16,27 @@ enum Flight {
     /// A session's read.
     Read {
         token: u64,
-        ticket: Ticket,
-        plan: ReadPlan,
+        wanted: Wanted,
     },
     /// A read of the store's own, to keep hot items.
     Rescue(ReadPlan),
     Write(WriteJob),
+}
+
+/// One read of the device, and what of a session waits for it.
+struct Wanted {
+    ticket: Ticket,
+    plan: ReadPlan,
+    /// Gets of other items in the same page, by their tickets.
+    others: Vec<(u64, ReadPlan)>,
+}
+
+impl Wanted {
+    /// Whether the read brings what another get wants too.
+    fn serves(&self, (ticket, plan): &(Ticket, ReadPlan)) -> bool {
+        let place = |plan: &ReadPlan| (plan.device(), plan.offset(), plan.bytes());
+        matches!((self.ticket, ticket), (Ticket::Get(_), Ticket::Get(_))) && place(&self.plan) == place(plan)
+    }
 }
 
 /// The I/O queue and what is in it.
@@ -32,7 +47,7 @@ pub(super) struct Flights {
     /// Reads that a session wants, between its call and their submission.
     wanted: Vec<(Ticket, ReadPlan)>,
     /// Reads that the queue had no place for.
-    deferred: Vec<(u64, Ticket, ReadPlan)>,
+    deferred: Vec<(u64, Wanted)>,
     completions: Vec<Completion>,
     reads: usize,
     read_bytes: usize,
@@ -88,10 +103,17 @@ impl Flights {
         self.queue.as_ref().is_none_or(|queue| queue.in_flight() == 0)
     }
 
-    /// Submits what a session's call left behind.
+    /// Submits what a session's call left behind: gets of one page as one read.
     pub(super) fn submit_wanted(&mut self, token: u64, shared: &Shared, now: Seconds) {
+        if self.wanted.len() > 1 {
+            self.wanted.sort_by_key(|(_, plan)| (plan.device(), plan.offset()));
+        }
         while let Some((ticket, plan)) = self.wanted.pop() {
-            self.submit_read(Flight::Read { token, ticket, plan }, shared, now);
+            let mut wanted = Wanted { ticket, plan, others: Vec::new() };
+            while let Some((Ticket::Get(ticket), plan)) = self.wanted.pop_if(|other| wanted.serves(other)) {
+                wanted.others.push((ticket, plan));
+            }
+            self.submit_read(Flight::Read { token, wanted }, shared, now);
         }
     }
 
@@ -111,7 +133,9 @@ impl Flights {
     }
 
     fn submit_read(&mut self, flight: Flight, shared: &Shared, now: Seconds) {
-        let (Flight::Read { plan, .. } | Flight::Rescue(plan)) = &flight else { return };
+        let (Flight::Read { wanted: Wanted { plan, .. }, .. } | Flight::Rescue(plan)) = &flight else {
+            return;
+        };
         let (device, offset, bytes) = (plan.device(), plan.offset(), plan.bytes());
         let Some(queue) = &mut self.queue else { return };
         let op = IoOp::Read { device, offset, buf: queue.alloc(bytes) };
@@ -119,7 +143,7 @@ impl Flights {
         let Some(queue) = &mut self.queue else { return };
         if queue.submit(u64::from(place), op).is_err() {
             match self.take(u64::from(place)) {
-                Some(Flight::Read { token, ticket, plan }) => self.deferred.push((token, ticket, plan)),
+                Some(Flight::Read { token, wanted }) => self.deferred.push((token, wanted)),
                 // Nobody waits for it, but the store counts on an outcome.
                 Some(Flight::Rescue(plan)) => shared.store.readmit(Loaded { plan: &plan, bytes: None }, now),
                 _ => {}
@@ -133,8 +157,8 @@ impl Flights {
 
     /// Submits what had no place before.
     fn submit_deferred(&mut self, shared: &Shared, now: Seconds) {
-        for (token, ticket, plan) in std::mem::take(&mut self.deferred) {
-            self.submit_read(Flight::Read { token, ticket, plan }, shared, now);
+        for (token, wanted) in std::mem::take(&mut self.deferred) {
+            self.submit_read(Flight::Read { token, wanted }, shared, now);
         }
     }
 
@@ -211,9 +235,15 @@ impl Worker {
             }
         };
         match flight {
-            Flight::Read { token, ticket, plan } => {
+            Flight::Read { token, wanted: Wanted { ticket, plan, others } } => {
                 let is_last = self.connections.lend_output_for_last(token);
-                self.with_session(token, |session, ctx| session.read_done(ctx, ticket, plan, buffer, bytes));
+                self.with_session(token, |session, ctx| {
+                    for (ticket, plan) in others {
+                        let bytes = bytes.map(|bytes| &buffer[..bytes]);
+                        session.get_done(ctx, ticket, Loaded { plan: &plan, bytes });
+                    }
+                    session.read_done(ctx, ticket, plan, buffer, bytes);
+                });
                 if is_last {
                     self.drive(token);
                 } else {

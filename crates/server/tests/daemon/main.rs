@@ -253,6 +253,34 @@ fn a_long_pipeline_is_answered_to_its_end_before_the_client_sends_more() {
     }
 }
 
+#[test]
+fn gets_of_one_page_are_one_read() {
+    let folder = Folder::new();
+    let ssd = format!("{}:128m", folder.path("ssd"));
+    let args = ["-p", "-1", "-l", "127.0.0.1", "-m", "16", "-t", "1", "--item-size", "1k", "--ssd", &ssd];
+    let daemon = Daemon::start_in(folder, &args);
+    let mut peer = daemon.connect();
+    let value = |key: usize| format!("{key:0>40}");
+    const KEYS: usize = 100;
+    for key in 0..KEYS {
+        peer.ask(&format!("set page-{key} 0 0 40\r\n{}\r\n", value(key)), "STORED\r\n");
+    }
+    // What fills RAM is read, or the policy would sooner keep items that are so much smaller.
+    let filler = "f".repeat(2000);
+    for number in 0..20_000 {
+        peer.send(format!("set filler-{number} 0 0 2000 noreply\r\n{filler}\r\n"));
+        peer.ask(&format!("get filler-{number}\r\n"), "END\r\n");
+    }
+    let larder = |name| daemon.stat("stats larder", name);
+    let before = (larder("get_hits_ssd"), larder("ssd_device_reads"));
+    let keys: String = (0..KEYS).map(|key| format!(" page-{key}")).collect();
+    let found: String = (0..KEYS).map(|key| format!("VALUE page-{key} 0 40\r\n{}\r\n", value(key))).collect();
+    assert_eq!(peer.ask(&format!("get{keys}\r\n"), "END\r\n"), format!("{found}END\r\n"));
+    let (hits, reads) = (larder("get_hits_ssd") - before.0, larder("ssd_device_reads") - before.1);
+    assert!(hits > KEYS as u64 / 2, "{hits} of {KEYS} were on the SSD");
+    assert!(reads > 0 && reads * 10 < hits, "{reads} reads for {hits} hits of some forty a page");
+}
+
 /// The value that a key has in its nth version.
 fn version(key: usize, version: usize) -> Vec<u8> {
     let len = 200 + (key * 7919 + version * 104_729) % 6000;

@@ -59,7 +59,8 @@ pub(crate) enum Access {
 /// Writes under way at once while nobody reads.
 const WRITES_MAX: usize = 4;
 /// Bytes under way at once while somebody does, or one write: as much as a device takes in one go, whatever the
-/// size of the buffers.
+/// size of the buffers. So much again for each part of [`WRITES_MAX`] of the buffers that wait: a device that
+/// does not keep up with what is stored must work more at once before those who store have to wait.
 const BESIDE_READS_BYTES: usize = 256 << 10;
 
 /// What a log is opened with besides its memory.
@@ -118,6 +119,8 @@ struct Rescue {
     next_page: u32,
     pages_left: u32,
     reading: u32,
+    /// Pages to be read once more, with so many in all as their last record takes.
+    longer: Vec<(u32, u32)>,
 }
 
 /// What one read of the SSD takes.
@@ -288,7 +291,8 @@ impl Log {
         let mut state = self.lock();
         let under_way: usize = state.flying.iter().map(|work| work.bytes).sum();
         let next = state.queue.front()?;
-        let fits = under_way == 0 || under_way + next.bytes <= BESIDE_READS_BYTES;
+        let beside_reads = BESIDE_READS_BYTES * (1 + state.queue.len() * WRITES_MAX / self.lines.len());
+        let fits = under_way == 0 || under_way + next.bytes <= beside_reads;
         if state.flying.len() >= WRITES_MAX || reads_wait && !fits {
             return None;
         }
@@ -387,29 +391,53 @@ impl Log {
             return None;
         }
         if state.rescue.as_ref().is_none_or(|rescue| rescue.segment != segment || rescue.turn != turn) {
-            state.rescue =
-                Some(Rescue { segment, turn, next_page: 0, pages_left: RESCUE_PAGES_MAX, reading: 0 });
+            state.rescue = Some(Rescue {
+                segment,
+                turn,
+                next_page: 0,
+                pages_left: RESCUE_PAGES_MAX,
+                reading: 0,
+                longer: Vec::new(),
+            });
         }
         let rescue = state.rescue.as_mut()?;
-        if rescue.reading >= reads_max || rescue.pages_left == 0 {
+        if rescue.reading >= reads_max {
             return None;
         }
-        let Some(page) = self.table.next_hot_page(segment, rescue.next_page) else {
-            rescue.pages_left = 0;
-            return None;
+        let (page, pages) = match rescue.longer.pop() {
+            Some(longer) => longer,
+            None if rescue.pages_left == 0 => return None,
+            None => {
+                let Some(page) = self.table.next_hot_page(segment, rescue.next_page) else {
+                    rescue.pages_left = 0;
+                    return None;
+                };
+                rescue.next_page = page + 1;
+                rescue.pages_left -= 1;
+                // One page more for a record that goes on there.
+                (page, 2.min(SEGMENT_PAGES - page))
+            }
         };
-        rescue.next_page = page + 1;
-        rescue.pages_left -= 1;
         rescue.reading += 1;
-        // One page more for a record that goes on there; one that is still longer is not kept.
-        let class = class_of_pages(2.min(SEGMENT_PAGES - page));
+        let class = class_of_pages(pages);
         Some(SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 })
     }
 
-    /// A rescue's read is over.
-    pub(crate) fn rescued(&self, place: SsdPlace) {
-        if let Some(rescue) = self.lock().rescue.as_mut().filter(|rescue| rescue.segment == place.segment) {
-            rescue.reading = rescue.reading.saturating_sub(1);
+    /// A rescue's read is over; `pages` when it takes so many for its last record, and that is worth a second
+    /// read. What does not fit a write buffer is not kept.
+    pub(crate) fn rescued(&self, place: SsdPlace, pages: Option<usize>) {
+        let mut state = self.lock();
+        let Some(rescue) = state.rescue.as_mut().filter(|rescue| rescue.segment == place.segment) else {
+            return;
+        };
+        rescue.reading = rescue.reading.saturating_sub(1);
+        let Some(pages) = pages.filter(|pages| pages * PAGE_BYTES < self.piece_bytes) else { return };
+        let (page, pages) = (u32::from(place.page), pages as u32);
+        if page + pages <= SEGMENT_PAGES && pages_of_class(place.class) < pages && pages <= rescue.pages_left
+        {
+            // The first of them has been counted.
+            rescue.pages_left -= pages - 1;
+            rescue.longer.push((page, pages));
         }
     }
 

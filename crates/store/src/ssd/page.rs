@@ -18,7 +18,7 @@
 
 use std::borrow::Cow;
 
-use super::PAGE_BYTES;
+use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::record::{HEADER_BYTES, Header};
 
 pub(crate) const PAGE_HEADER_BYTES: usize = 16;
@@ -133,6 +133,20 @@ pub(crate) fn verify(id: PageId, read: &[u8]) -> Option<Page<'_>> {
         rest: bytes - end,
         behind,
     })
+}
+
+/// How many pages a page or extent and the end of its last record take, as the first of them says; not to be
+/// believed before [`verify`] has seen them all.
+pub(crate) fn pages(id: PageId, read: &[u8]) -> Option<usize> {
+    let header = read.first_chunk::<PAGE_HEADER_BYTES>()?;
+    let bytes = u32::from_le_bytes([header[4], header[5], header[6], header[7]]) as usize;
+    let turn = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
+    let pages = match header[9] {
+        KIND_PAGE => 1 + bytes.saturating_sub(PAGE_BYTES).div_ceil(CONTENT_BYTES),
+        KIND_EXTENT => bytes.div_ceil(PAGE_BYTES),
+        _ => return None,
+    };
+    (turn == id.turn && pages <= SEGMENT_PAGES as usize).then_some(pages)
 }
 
 /// A page that is still being filled in memory and needs no seal.

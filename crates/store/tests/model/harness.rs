@@ -46,6 +46,11 @@ impl Options {
     }
 }
 
+/// How many times as much as in `make test` the long form does.
+pub fn times() -> u64 {
+    std::env::var("LARDER_MODEL_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
 /// What was met on the way.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
