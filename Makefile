@@ -21,5 +21,5 @@ lint: ## formatting, clippy, documentation, and the dependencies' licences and s
 bench: ## measure beside fio and memcached, and write docs/results; ROW=S7 for one row, QUICK=1 to try it
 	@scripts/bench $(if $(QUICK),--quick) $(ROW)
 
-torture: ## kill a loaded daemon 50 times, and a simulated one at a thousand instants: nothing wrong comes back
+torture: ## kill a loaded daemon 50 times, and a simulated one at some thousand instants: nothing wrong comes back
 	@scripts/torture

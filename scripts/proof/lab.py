@@ -137,8 +137,9 @@ class Lab:
 
     # The device itself.
 
-    def fio(self, path, mib, depth, write_mb_a_second=None):
-        """4 KiB reads a second at random in `mib` MiB of a file, beside paced writes to another if a rate is given."""
+    def fio(self, path, mib, depth, write_mb_a_second=None, reads_a_second=None):
+        """4 KiB reads at random in `mib` MiB of a file, as many as there can be or so many a second, beside paced writes
+        to another if a rate is given."""
         reads = [
             "--name=reads",
             f"--filename={path}",
@@ -149,6 +150,7 @@ class Lab:
             f"--iodepth={depth}",
             "--offset=1m",
             f"--size={mib}m",
+            *([f"--rate_iops={reads_a_second}"] if reads_a_second else []),
         ]
         if write_mb_a_second:
             reads += [
@@ -158,7 +160,7 @@ class Lab:
                 f"--bs={WRITE_KIB}k",
                 "--iodepth=1",
                 f"--size={WRITE_FILE_MIB}m",
-                f"--rate=,{write_mb_a_second * 1_000_000}",
+                f"--rate=,{round(write_mb_a_second * 1_000_000)}",
             ]
         jobs = self._fio(reads)
         found = {"reads_a_second": jobs["reads"]["read"]["iops"], "read_p99_us": p99_us(jobs["reads"]["read"])}

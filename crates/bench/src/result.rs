@@ -222,7 +222,7 @@ pub struct Generator {
     pub cpu_user_us: u64,
     /// The same in the kernel.
     pub cpu_system_us: u64,
-    /// The busiest thread's CPU time as a share of the window, 0 to 1.
+    /// The busiest thread's CPU time as a share of the window, 0 to 1; under `--spin` without what it spent waiting.
     pub busiest_thread: f64,
     /// The longest that a thread could have run and had to wait for a CPU, as a share of the window.
     #[serde(default)]
@@ -502,6 +502,13 @@ impl Run {
     pub fn response(&self) -> Latency {
         let mut all = Latency::new();
         self.verbs.iter().for_each(|verb| all.add(&verb.response));
+        all
+    }
+
+    /// Service times of all verbs together.
+    pub fn service(&self) -> Latency {
+        let mut all = Latency::new();
+        self.verbs.iter().for_each(|verb| all.add(&verb.service));
         all
     }
 }

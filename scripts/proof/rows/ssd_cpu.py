@@ -8,11 +8,11 @@ from row import DEVICE_READS_MIN, RAM_SHARE_MAX, Figure, Row, Shown, doubts, ker
 from rows.ssd_reads import VALUE_BYTES, used_mib
 
 CPU_LOADS = {"32 x 1": (32, 1), "32 x 4": (32, 4)}
-CPU_ITEMS = 800_000
+CPU_ITEMS = 1_200_000
 # Room for extstore's headers of all items and for what is on its way to the SSD; the group's limit leaves a few
 # percent of the data to the page cache.
 EXTSTORE_MIB = 256
-LARDER_MIB = 40
+LARDER_MIB = 52
 GROUP_MIB = 320
 
 
@@ -26,7 +26,7 @@ def measure_cpu(lab):
         }
         servers = {
             "larder": stack.enter_context(
-                lab.larder("-m", LARDER_MIB, "--index-memory", "8m", ssd_mib=ssd_mib, group=groups["larder"])
+                lab.larder("-m", LARDER_MIB, "--index-memory", "14m", ssd_mib=ssd_mib, group=groups["larder"])
             ),
             "extstore": stack.enter_context(
                 lab.extstore("-m", EXTSTORE_MIB, ssd_mib=ssd_mib, group=groups["extstore"])

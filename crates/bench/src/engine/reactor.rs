@@ -48,6 +48,8 @@ pub(super) struct Reactor<'a> {
     pub in_flight: usize,
     /// How much later than it was due the first request was sent; none before that.
     pub late_ns: Option<u64>,
+    /// Time of the window that it spent asking the clock and the sockets in vain, under `--spin`.
+    pub idle_ns: u64,
     thread: usize,
     version: u64,
     keys: Vec<u64>,
@@ -82,10 +84,12 @@ impl<'a> Reactor<'a> {
             connections,
             shared: Shared::new(&plan.workload, number, all),
             epoll,
-            events: Vec::with_capacity(EVENTS),
+            // Who spins looks at the clock between any two replies.
+            events: Vec::with_capacity(if plan.spin { 1 } else { EVENTS }),
             stops,
             in_flight: 0,
             late_ns: None,
+            idle_ns: 0,
             thread,
             // Later runs have later versions, and threads of a run their own.
             version: clock.unix_ms(0) << 22 ^ (number as u64) << 56,
@@ -112,6 +116,7 @@ impl<'a> Reactor<'a> {
         let mut offer = Offer::new(self.plan, self.thread, window);
         let mut is_measured = false;
         let mut drain_until_ns = None;
+        let mut idle_since_ns = None;
         if let Load::Closed { pipeline } = self.plan.load {
             self.wait(Wait::Until(window.load_ns))?;
             while self.clock.now_ns() < window.load_ns {
@@ -141,7 +146,11 @@ impl<'a> Reactor<'a> {
                 drain_until_ns = Some(now_ns + DRAIN_NS);
                 at_bounds(Bound::End);
             }
+            if let Some(since_ns) = idle_since_ns.take().filter(|since_ns| *since_ns >= window.begin_ns) {
+                self.idle_ns += now_ns - since_ns;
+            }
             let mut wait = Wait::ForReplies;
+            let in_flight = self.in_flight;
             if let Load::Open { .. } = self.plan.load {
                 wait = self.offer_due(&mut offer, tally, window, now_ns)?;
             }
@@ -155,6 +164,9 @@ impl<'a> Reactor<'a> {
                 }
             }
             self.wait(wait)?;
+            if self.plan.spin && self.events.is_empty() && self.in_flight == in_flight {
+                idle_since_ns = (drain_until_ns.is_none()).then_some(now_ns);
+            }
             self.receive(tally, reader, &mut offer, drain_until_ns.is_some())?;
         }
     }

@@ -51,6 +51,7 @@ struct Outcome {
     at_end: Used,
     /// How much later than planned it began.
     late_ns: u64,
+    idle_ns: u64,
     /// Why it ended early.
     cut_short: Option<String>,
     said: Vec<String>,
@@ -182,7 +183,8 @@ impl Lane<'_> {
         let at_begin = at_begin.unwrap_or(at_end);
         let late_ns = reactor.late_ns.unwrap_or(0);
         let cut_short = cut_short.map(|(why, _)| why);
-        Outcome { finished, at_begin, at_end, late_ns, cut_short, said: reader.said }
+        let idle_ns = reactor.idle_ns;
+        Outcome { finished, at_begin, at_end, late_ns, idle_ns, cut_short, said: reader.said }
     }
 }
 
@@ -335,7 +337,7 @@ fn cut_short(outcomes: &[Outcome]) -> Option<String> {
 }
 
 fn add_outcome(run: &mut Run, outcome: Outcome, seconds: f64) {
-    let Outcome { finished, at_begin, at_end, late_ns, said, .. } = outcome;
+    let Outcome { finished, at_begin, at_end, late_ns, idle_ns, said, .. } = outcome;
     run.generator.start_late_us = run.generator.start_late_us.max(late_ns as f64 / 1000.0);
     if run.verbs.is_empty() {
         run.verbs = finished.rows;
@@ -369,7 +371,8 @@ fn add_outcome(run: &mut Run, outcome: Outcome, seconds: f64) {
     generator.cpu_system_us += system_us;
     if seconds > 0.0 {
         let share = |ns: u64| ns as f64 / 1e9 / seconds;
-        generator.busiest_thread = generator.busiest_thread.max(share(at_end.ran_ns - at_begin.ran_ns));
+        let worked_ns = (at_end.ran_ns - at_begin.ran_ns).saturating_sub(idle_ns);
+        generator.busiest_thread = generator.busiest_thread.max(share(worked_ns));
         let waited = share(at_end.waited_ns.saturating_sub(at_begin.waited_ns));
         generator.most_waiting_thread = generator.most_waiting_thread.max(waited);
     }

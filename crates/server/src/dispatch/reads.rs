@@ -216,6 +216,11 @@ impl Session {
             match found {
                 Some(found) => {
                     let with_value = pending.value && pending.unless_cas != Some(found.cas);
+                    if let Value::Slice(value) = &found.value
+                        && !is_alone
+                    {
+                        out.tail().reserve_exact(value.len() + pending.key.len() + REPLY_HEAD_BYTES);
+                    }
                     answer_hit(ctx, out, &reply, &pending.key, found, with_value);
                 }
                 None => reply.miss(out.tail(), &pending.key),
@@ -293,6 +298,8 @@ impl Session {
     }
 }
 
+/// What a reply takes besides key and value, or more.
+const REPLY_HEAD_BYTES: usize = 64;
 /// Keys of a multi-get hashed and prefetched together.
 const GROUP: usize = 32;
 /// What an item takes besides key and value.

@@ -202,6 +202,14 @@ impl Output {
         if !self.queue.iter().take(2).all(small) {
             return;
         }
+        let joined = |sum: &mut usize, chunk: &Chunk| match chunk {
+            Chunk::Bytes(bytes) if *sum < GATHER_BYTES && small(chunk) => {
+                *sum += bytes.len();
+                Some(*sum)
+            }
+            _ => None,
+        };
+        gathered.reserve_exact(self.queue.iter().scan(0, joined).last().unwrap_or(0));
         while gathered.len() < GATHER_BYTES && self.queue.front().is_some_and(small) {
             if let Some(Chunk::Bytes(bytes)) = self.queue.pop_front() {
                 gathered.extend_from_slice(&bytes);
