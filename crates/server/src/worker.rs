@@ -73,6 +73,9 @@ const LISTENERS: u64 = u64::MAX - 1024;
 const TICK: Duration = Duration::from_millis(100);
 /// How long the loop sleeps with somebody waiting for room.
 const ROOM_TICK: Duration = Duration::from_millis(1);
+/// After so much has been received, what the SSD has brought goes out before more is received: large values from many
+/// peers at once would else keep those waiting who only read.
+const RECEIVED_BYTES_MAX: usize = 64 << 10;
 /// How long a stopping worker waits for its connections to finish.
 const DRAIN: Duration = Duration::from_secs(3);
 
@@ -105,6 +108,8 @@ pub struct Worker {
     flights: Flights,
     /// Connections with an answer from the SSD to send, while completions are taken.
     answered: Vec<u64>,
+    /// Bytes received since completions were taken.
+    received_bytes: usize,
     accepting: bool,
     next_inbox: usize,
     now: Seconds,
@@ -136,6 +141,7 @@ impl Worker {
             number,
             flights: Flights::new(queue, &shared.config),
             answered: Vec::new(),
+            received_bytes: 0,
             connections: Connections::new(),
             shared,
             inboxes,
@@ -191,6 +197,9 @@ impl Worker {
             self.now = self.shared.clock.now();
             for event in &events {
                 self.handle(event);
+                if self.received_bytes > RECEIVED_BYTES_MAX {
+                    self.complete_io()?;
+                }
             }
             self.take_turns();
             self.complete_io()?;

@@ -295,6 +295,7 @@ impl Worker {
             }
         };
         self.counters().bytes_read.add(len as u64);
+        self.received_bytes += len;
         if let Some(connection) = self.connections.get(token) {
             // A short read empties a stream socket; what comes later raises another edge, but for an end
             // already told of.

@@ -187,6 +187,7 @@ impl Flights {
 impl Worker {
     /// Takes finished reads and writes and goes on with whatever waited for them.
     pub(super) fn complete_io(&mut self) -> io::Result<()> {
+        self.received_bytes = 0;
         let mut completions = self.flights.reap();
         for completion in completions.drain(..) {
             let Some(flight) = self.flights.take(completion.token) else { continue };
