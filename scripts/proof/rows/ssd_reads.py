@@ -166,7 +166,7 @@ def show_beside_sets(raw):
                 [pair["larder"]["rate"] / pair["fio"]["reads_a_second"] for pair in pairs],
                 0.80,
                 is_most=False,
-                doubts=doubts(runs, not_from_ssd) + crowded(both) + too_slow(sets, min(rate, fio_mb)),
+                doubts=doubts(runs, not_from_ssd) + crowded(both) + too_slow(sets, min(float(rate), fio_mb)),
             )
             figures.append(ratio)
             rows.append(

@@ -187,9 +187,13 @@ impl Log {
         self.homes.len() as u32
     }
 
-    /// Whether the next segment to open would cost live items.
+    /// Whether the next segment to open would cost live items: more than half as many as the mean segment has.
+    /// Fewer are the price of keeping what is new, as where everything is overwritten again and again.
     pub(crate) fn is_full(&self) -> bool {
-        self.lock().free.is_empty()
+        let state = self.lock();
+        let mean = self.table.items() / u64::from(self.segments().max(1));
+        let next = state.sealed.front().map_or(0, |&(segment, _)| self.table.live(segment));
+        state.free.is_empty() && 2 * u64::from(next) > mean
     }
 
     /// Counts the outcome of a device operation; many failures in a row turn the tier off.

@@ -93,6 +93,11 @@ impl Table {
         self.items.fetch_add(u64::from(live), Relaxed);
     }
 
+    /// Index entries that point into a segment.
+    pub(crate) fn live(&self, segment: u32) -> u32 {
+        self.segments[segment as usize].live.load(Relaxed)
+    }
+
     /// Openings since the segment was opened.
     pub(crate) fn age_of(&self, segment: u32) -> u32 {
         let birth = self.segments[segment as usize].birth.load(Relaxed);

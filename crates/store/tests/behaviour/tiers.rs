@@ -176,6 +176,24 @@ fn what_is_written_is_hardly_more_than_what_was_stored() {
     }
 }
 
+#[test]
+fn what_is_overwritten_again_and_again_stays_as_long_as_it_fits_the_ssd() {
+    let rig = Rig::new(8, 8);
+    // Two fifths of the SSD; nobody ever reads any of it.
+    let keys = 25_000_u64;
+    for round in 0..6 {
+        for i in 0..keys {
+            // In order, or as it comes.
+            let key = if round < 3 { i } else { (i * 7_919 + round) % keys };
+            rig.set(&format!("key-{key}"), &bytes(key + round, 2_000));
+            while rig.write_one() {}
+        }
+    }
+    assert!(rig.store.stats().ssd_bytes_written > 2 * 8 * SEGMENT_BYTES, "{:?}", rig.store.stats());
+    let there = (0..keys).filter(|i| rig.get(&format!("key-{i}")).is_some()).count() as u64;
+    assert!(there * 100 > keys * 95, "{there} of {keys}");
+}
+
 /// Hot items of a size, among ever new ones that fill the SSD again and again; answers how many are still there.
 fn hot_items_kept(count: u64, size: usize) -> usize {
     let rig = Rig::new(8, 4);
