@@ -30,6 +30,16 @@ def rule(x1, y1, x2, y2, kind="rule"):
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
+def percentiles(what, kinds):
+    """Percentiles of each second: `kinds` are names and runs with their windows, drawn one run after another."""
+    series = []
+    for kind, runs in kinds.items():
+        windows = [window for run in runs for window in run.get("windows", [])]
+        for name, words in (("p50_ns", "p50"), ("p99_ns", "p99"), ("p999_ns", "p99.9")):
+            series.append((f"{kind}, {words}", [(at, window[name] / 1e3) for at, window in enumerate(windows)]))
+    return lines(f"{what}: percentiles of each second", "second measured, runs one after another", "us", series)
+
+
 def lines(title, x_name, y_name, series):
     """Lines over time: `series` are (name, [(x, y)]); y is drawn in powers of ten."""
     points = [point for _, line in series for point in line if point[1] > 0]

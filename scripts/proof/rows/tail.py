@@ -84,17 +84,7 @@ def show_tail(raw):
     if too_little:
         notes.append("The generators' core could not do more beside the gets.")
     head = ["", "gets/s", "p50 us", "p99 us", "p99.9 us", "generator CPU"]
-    return Shown([ratio, fios], [("", head, rows)], notes, {"S7-time": time_plot(kinds)})
-
-
-def time_plot(kinds):
-    """Percentiles of each second, rounds one after another."""
-    series = []
-    for kind, runs in kinds.items():
-        windows = [window for run in runs for window in run.get("windows", [])]
-        for name, words in (("p50_ns", "p50"), ("p99_ns", "p99"), ("p999_ns", "p99.9")):
-            series.append((f"{kind}, {words}", [(at, window[name] / 1e3) for at, window in enumerate(windows)]))
-    return plot.lines("SSD gets: percentiles of each second", "second measured, rounds one after another", "us", series)
+    return Shown([ratio, fios], [("", head, rows)], notes, {"S7-time": plot.percentiles("SSD gets", kinds)})
 
 
 ROWS = [

@@ -3,6 +3,7 @@
 import dataclasses
 import time
 
+import plot
 from row import Figure, Row, Shown, both_busiest, crowded, hits, middle, misses
 
 # Larder takes no SSD smaller than four segments.
@@ -71,7 +72,7 @@ def churn(lab, daemon, one, keys, bytes_wanted):
     words = ["-k", keys, "--value-size", one.values, "--key-pattern", "zipf:0.6", "--ratio", "1:2", "--look-aside"]
     pieces, written, end = [], 0, time.monotonic() + one.seconds_max
     while written < bytes_wanted and time.monotonic() < end:
-        run = lab.load(daemon, *words, "-c", 32, "--pipeline", 8, seconds=lab.seconds, warmup=0)
+        run = lab.load(daemon, *words, "-c", 32, "--pipeline", 8, seconds=lab.seconds, warmup=0, windows=True)
         written += grown(run, "ssd_bytes_written")
         pieces.append(run)
     return pieces
@@ -137,7 +138,8 @@ def show_churn(raw):
         "`ssd_bytes_written` over `ssd_bytes_admitted`, each turn of the SSD a value. What is written again to be "
         "kept (at most a tenth of a segment) counts as written and not as admitted. The device's count is everybody's."
     ]
-    return Shown(figures, [("", head, rows)], notes)
+    times = {"gets and sets": raw[ALL]["pieces"]}
+    return Shown(figures, [("", head, rows)], notes, {"S6-time": plot.percentiles(f"{ALL}, 32 x 8 in flight", times)})
 
 
 # S11: sets into a full tier.
