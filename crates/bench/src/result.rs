@@ -472,6 +472,22 @@ impl Document {
     }
 }
 
+impl Verb {
+    /// Counts another thread's or host's row of the same verb into this one.
+    pub fn add(&mut self, more: &Self) {
+        self.count += more.count;
+        self.hits += more.hits;
+        self.misses += more.misses;
+        self.errors += more.errors;
+        self.bytes_out += more.bytes_out;
+        self.bytes_in += more.bytes_in;
+        if more.count > 0 {
+            self.response.add(&more.response);
+            self.service.add(&more.service);
+        }
+    }
+}
+
 impl Run {
     /// Whether its figures may be quoted: it ran to its end and no check failed.
     pub fn is_certified(&self) -> bool {

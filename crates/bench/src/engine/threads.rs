@@ -343,16 +343,7 @@ fn add_outcome(run: &mut Run, outcome: Outcome, seconds: f64) {
         run.verbs = finished.rows;
     } else {
         for (sum, row) in run.verbs.iter_mut().zip(&finished.rows) {
-            sum.count += row.count;
-            sum.hits += row.hits;
-            sum.misses += row.misses;
-            sum.errors += row.errors;
-            sum.bytes_out += row.bytes_out;
-            sum.bytes_in += row.bytes_in;
-            if row.count > 0 {
-                sum.response.add(&row.response);
-                sum.service.add(&row.service);
-            }
+            sum.add(row);
         }
     }
     if finished.slip.count() > 0 {

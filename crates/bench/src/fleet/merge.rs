@@ -3,7 +3,7 @@
 use super::offset::Offset;
 use crate::checks;
 use crate::engine::{Load, Plan};
-use crate::result::{Check, Host, Interval, Run, Verb, Verdict};
+use crate::result::{Check, Host, Interval, Run, Verdict};
 use crate::show;
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ pub fn merge(plan: &Plan, start_ns: i64, parts: &[Part]) -> Run {
 fn add(sum: &mut Run, run: &Run, name: &str) {
     for verb in &run.verbs {
         match sum.verbs.iter_mut().find(|row| row.name == verb.name) {
-            Some(row) => add_verb(row, verb),
+            Some(row) => row.add(verb),
             None => sum.verbs.push(verb.clone()),
         }
     }
@@ -138,17 +138,6 @@ fn add(sum: &mut Run, run: &Run, name: &str) {
     total.busiest_thread = total.busiest_thread.max(more.busiest_thread);
     total.most_waiting_thread = total.most_waiting_thread.max(more.most_waiting_thread);
     total.start_late_us = total.start_late_us.max(more.start_late_us);
-}
-
-fn add_verb(row: &mut Verb, verb: &Verb) {
-    row.count += verb.count;
-    row.hits += verb.hits;
-    row.misses += verb.misses;
-    row.errors += verb.errors;
-    row.bytes_out += verb.bytes_out;
-    row.bytes_in += verb.bytes_in;
-    row.response.add(&verb.response);
-    row.service.add(&verb.service);
 }
 
 /// Adds an interval to the second of the common axis that it lies in most.
@@ -220,6 +209,7 @@ mod tests {
     use super::*;
     use crate::fleet::proof;
     use crate::latency::Latency;
+    use crate::result::Verb;
     use std::time::Duration;
 
     const BEGAN_NS: i64 = 5_000_000_000;

@@ -134,14 +134,7 @@ fn merged(runs: Vec<Run>, rate: Option<f64>) -> Run {
                 all.verbs.push(verb.clone());
                 continue;
             };
-            sum.count += verb.count;
-            sum.hits += verb.hits;
-            sum.misses += verb.misses;
-            sum.errors += verb.errors;
-            sum.bytes_out += verb.bytes_out;
-            sum.bytes_in += verb.bytes_in;
-            sum.response.add(&verb.response);
-            sum.service.add(&verb.service);
+            sum.add(verb);
         }
         for (second, interval) in run.intervals.iter().enumerate() {
             if all.intervals.len() <= second {
