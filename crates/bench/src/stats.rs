@@ -18,7 +18,7 @@ pub mod usl;
 
 pub use capacity::{capacity, crossing};
 pub use groups::Sample;
-pub use series::{Measure, Series};
+pub use series::{Measure, Second, Series};
 
 use crate::result::Estimate;
 

@@ -11,13 +11,17 @@ const NARROW: usize = 76;
 
 /// What is about to be measured.
 pub fn heading(plan: &Plan, width: usize) -> String {
-    let load = format!(
-        "{}, {} connections over {} thread{}",
-        plan.load,
-        plan.connections,
-        plan.threads,
-        if plan.threads == 1 { "" } else { "s" }
-    );
+    heading_of(plan, &format!("{}, {}", plan.load, connections(plan)), width)
+}
+
+/// How many connections a plan has, in words.
+pub fn connections(plan: &Plan) -> String {
+    let several = if plan.threads == 1 { "" } else { "s" };
+    format!("{} connections over {} thread{several}", plan.connections, plan.threads)
+}
+
+/// The heading of several runs, whose load is told in other words than the plan's.
+pub fn heading_of(plan: &Plan, load: &str, width: usize) -> String {
     let tls = if plan.tls.is_some() { " in TLS" } else { "" };
     let text = format!("{} {}{tls}; {load}; {}", plan.address, plan.protocol.name(), plan.words());
     wrap(&text, width, "")

@@ -6,6 +6,7 @@ mod team;
 use super::live::Live;
 use super::{Exit, Failure, hosts, load, output, summary};
 use crate::engine::{self, Load, Plan};
+use crate::random::mix;
 use crate::result::{Curve, Document, Estimate, Run, Slo};
 use crate::stats::search::{self, Found, Outcome, Search, Step};
 use crate::sweep::{self, Values};
@@ -103,7 +104,11 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     }
     args.hosts.watch(&mut plan)?;
     if !args.quiet {
-        println!("{}", summary::heading(&plan, width));
+        let load = match args.scan_connections {
+            Some(_) => Load::Closed { pipeline: args.load.pipeline }.to_string(),
+            None => format!("open loop, {}, {}", args.load.arrival, summary::connections(&plan)),
+        };
+        println!("{}", summary::heading_of(&plan, &load, width));
         if team.is_some() {
             println!("{hosts} hosts, {} threads each", plan.threads);
         }
@@ -212,6 +217,11 @@ impl Sweep<'_> {
     }
 
     fn measure(&mut self, plan: &Plan, at: f64) -> Result<(), Failure> {
+        let mut plan = plan.clone();
+        // Keys in the order of the point before would be found where that one left them: in RAM, be the data
+        // ever so large.
+        plan.workload.seed = mix(self.args.load.seed ^ self.runs.len() as u64);
+        let plan = &plan;
         let live = Live::new(plan, self.args.quiet, output::width());
         let run = match &mut self.team {
             None => engine::execute(plan, &live, self.stop),

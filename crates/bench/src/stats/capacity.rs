@@ -78,6 +78,7 @@ fn cross(groups: &[Group], weights: &[Vec<u32>], slo: Slo) -> Crossing {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Second;
     use super::*;
     use crate::latency::Latency;
 
@@ -110,7 +111,10 @@ mod tests {
     }
 
     fn samples(points: &[(f64, Vec<Latency>)]) -> Vec<Sample<'_>> {
-        points.iter().map(|(at, seconds)| Sample { at: *at, seconds: seconds.iter().collect() }).collect()
+        points
+            .iter()
+            .map(|(at, seconds)| Sample { at: *at, seconds: seconds.iter().map(Second::from).collect() })
+            .collect()
     }
 
     #[test]

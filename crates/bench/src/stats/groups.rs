@@ -2,8 +2,7 @@
 //! whole.
 
 use super::bootstrap::draw;
-use super::series::{Measure, Series};
-use crate::latency::Latency;
+use super::series::{Measure, Second, Series};
 use crate::random::Random;
 use crate::result::Run;
 use std::ops::Range;
@@ -13,15 +12,14 @@ use std::ops::Range;
 pub struct Sample<'a> {
     /// What was set: a rate, or a number of connections.
     pub at: f64,
-    /// Its response latencies, one histogram a second.
-    pub seconds: Vec<&'a Latency>,
+    /// Its seconds.
+    pub seconds: Vec<Second<'a>>,
 }
 
 impl<'a> Sample<'a> {
     /// The whole seconds of a run that was made at `at`.
     pub fn of_run(at: f64, run: &'a Run) -> Self {
-        let whole = run.seconds.floor().max(1.0) as usize;
-        Self { at, seconds: run.intervals.iter().take(whole).map(|interval| &interval.response).collect() }
+        Self { at, seconds: Second::all_of(run).collect() }
     }
 }
 
@@ -59,7 +57,7 @@ impl Group {
 
 /// The groups in rising order of what was varied; samples in which nothing was recorded are left out.
 pub(super) fn groups(samples: &[Sample<'_>]) -> Vec<Group> {
-    let has_counts = |sample: &&Sample| sample.seconds.iter().any(|second| second.count() > 0);
+    let has_counts = |sample: &&Sample| sample.seconds.iter().any(|second| second.response.count() > 0);
     let mut samples: Vec<&Sample> = samples.iter().filter(has_counts).collect();
     samples.sort_by(|a, b| a.at.total_cmp(&b.at));
     let alike = samples.chunk_by(|a, b| (a.at - b.at).abs() <= 1e-9 * a.at.abs());

@@ -16,6 +16,33 @@ pub enum Measure {
     Rate,
 }
 
+/// One second of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Second<'a> {
+    /// The response latencies in it.
+    pub response: &'a Latency,
+    /// How long it was, in seconds: what comes in shortly after a run's end belongs to its last one.
+    pub length_s: f64,
+}
+
+impl<'a> From<&'a Latency> for Second<'a> {
+    fn from(response: &'a Latency) -> Self {
+        Self { response, length_s: 1.0 }
+    }
+}
+
+impl<'a> Second<'a> {
+    /// The whole seconds of a run: a last one that is only a part would look like a slow one.
+    pub fn all_of(run: &'a Run) -> impl Iterator<Item = Self> {
+        let whole = run.seconds.floor().max(1.0) as usize;
+        let last = run.intervals.len().saturating_sub(1);
+        run.intervals.iter().take(whole).enumerate().map(move |(at, interval)| {
+            let length_s = if at == last { run.seconds - at as f64 } else { 1.0 };
+            Self { response: &interval.response, length_s }
+        })
+    }
+}
+
 /// The seconds of one run, or of several one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
@@ -25,24 +52,27 @@ pub struct Series {
     cumulative: Vec<Vec<u64>>,
     /// For each second, the sum of its latencies.
     sums_ns: Vec<f64>,
+    /// How long each was.
+    lengths_s: Vec<f64>,
 }
 
 impl Series {
     /// One entry a second.
-    pub fn new<'a>(seconds: impl IntoIterator<Item = &'a Latency>) -> Self {
-        let seconds: Vec<Vec<(u64, u64)>> = seconds.into_iter().map(bins).collect();
+    pub fn new<'a, S: Into<Second<'a>>>(seconds: impl IntoIterator<Item = S>) -> Self {
+        let (seconds, lengths_s): (Vec<Vec<(u64, u64)>>, Vec<f64>) = (seconds.into_iter().map(S::into))
+            .map(|second: Second<'_>| (bins(second.response), second.length_s))
+            .unzip();
         let mut values_ns: Vec<u64> = seconds.iter().flatten().map(|(value, _)| *value).collect();
         values_ns.sort_unstable();
         values_ns.dedup();
         let cumulative = seconds.iter().map(|bins| cumulate(bins, &values_ns)).collect();
         let sums_ns = seconds.iter().map(|bins| bins.iter().map(|(v, n)| *v as f64 * *n as f64).sum());
-        Self { sums_ns: sums_ns.collect(), values_ns, cumulative }
+        Self { sums_ns: sums_ns.collect(), values_ns, cumulative, lengths_s }
     }
 
-    /// The whole seconds of a run: a last one that is only a part would look like a slow one.
+    /// The whole seconds of a run.
     pub fn of_run(run: &Run) -> Self {
-        let whole = run.seconds.floor().max(1.0) as usize;
-        Self::new(run.intervals.iter().take(whole).map(|interval| &interval.response))
+        Self::new(Second::all_of(run))
     }
 
     /// The length of a bootstrap's block for some of the seconds: what their rates or their mean latencies
@@ -84,7 +114,11 @@ impl Series {
         }
         match measure {
             Measure::Rate => {
-                Some(total as f64 / weights.iter().map(|weight| u64::from(*weight)).sum::<u64>() as f64)
+                let lengths = self.lengths_s.iter().zip(weights);
+                Some(
+                    total as f64
+                        / lengths.map(|(length_s, weight)| length_s * f64::from(*weight)).sum::<f64>(),
+                )
             }
             Measure::Mean => {
                 let sums = self.sums_ns.iter().zip(weights);
@@ -139,6 +173,7 @@ fn cumulate(bins: &[(u64, u64)], values_ns: &[u64]) -> Vec<u64> {
 mod tests {
     use super::*;
     use crate::random::Random;
+    use crate::result::Interval;
 
     fn seconds(n: usize) -> Vec<Latency> {
         let mut rng = Random::new(3);
@@ -170,8 +205,26 @@ mod tests {
     }
 
     #[test]
+    fn what_came_in_after_the_end_is_no_higher_rate() {
+        let second = |count| {
+            let mut response = Latency::new();
+            response.record_n(1000, count);
+            Interval { count, response, ..Interval::default() }
+        };
+        let of = |seconds, counts: &[u64]| {
+            let intervals = counts.iter().map(|count| second(*count)).collect();
+            Series::of_run(&Run { seconds, intervals, ..Run::default() }).measure(Measure::Rate)
+        };
+        assert_eq!(of(2.25, &[100, 125]), Some(100.0));
+        // A last second that is only a part is left out.
+        assert_eq!(of(2.5, &[100, 100, 10]), Some(100.0));
+        assert_eq!(of(0.5, &[100]), Some(200.0));
+    }
+
+    #[test]
     fn an_empty_run_has_no_figures() {
         assert_eq!(Series::default().measure(Measure::Mean), None);
+        assert_eq!(Series::of_run(&Run::default()).measure(Measure::Rate), None);
         assert_eq!(Series::new(&[Latency::new()]).measure(Measure::Quantile(0.5)), None);
     }
 }

@@ -9,8 +9,8 @@ use crate::result::Run;
 use std::sync::atomic::AtomicBool;
 
 /// Options of a load that a point sets for itself.
-const OF_A_POINT: [&str; 7] =
-    ["threads", "connections", "clients_per_thread", "pipeline", "rate", "duration", "prefill"];
+const OF_A_POINT: [&str; 8] =
+    ["threads", "connections", "clients_per_thread", "pipeline", "rate", "duration", "seed", "prefill"];
 
 /// The hosts of a sweep.
 #[derive(Debug)]
@@ -71,6 +71,7 @@ fn of_point(plan: &Plan) -> Vec<String> {
         format!("--threads={}", plan.threads),
         format!("--connections={}", plan.connections),
         format!("--duration={}ms", plan.duration.as_millis()),
+        format!("--seed={}", plan.workload.seed),
     ];
     options.push(match plan.load {
         Load::Open { rate, .. } => format!("--rate={:.0}", rate.max(1.0)),
@@ -112,11 +113,14 @@ mod tests {
             when_full: crate::engine::WhenFull::Wait,
         };
         let duration = Duration::from_millis(1500);
-        let plan = Plan { threads: 3, connections: 12, load, duration, prefill: true, ..Plan::default() };
+        let workload = crate::workload::Workload { seed: u64::MAX, ..Plan::default().workload };
+        let plan =
+            Plan { workload, threads: 3, connections: 12, load, duration, prefill: true, ..Plan::default() };
         arguments.extend(of_point(&plan));
         let (read, is_to_calibrate) = plan_of(&arguments).expect("it is one");
         assert_eq!((read.threads, read.connections, read.load, read.duration), (3, 12, load, duration));
         assert!(read.prefill && is_to_calibrate);
+        assert_eq!(read.workload.seed, u64::MAX);
         assert_eq!((read.workload.keys, read.warmup), (500, Duration::from_secs(2)));
         let closed = Plan { load: Load::Closed { pipeline: 4 }, prefill: false, ..plan };
         let (read, _) = plan_of(&of_point(&closed)).expect("it is one");
