@@ -65,7 +65,7 @@ pub enum Wait {
     /// For room in RAM or on the SSD: call [`Session::resume`] when a write has completed, and after a while
     /// anyway.
     Room,
-    /// For reads of this or other sessions to finish.
+    /// For reads of this or other sessions to finish: call [`Session::resume`] when some have.
     Reads,
     /// For the peer to take what it asked for.
     Drain,
@@ -423,14 +423,6 @@ impl Session {
                 let bytes = bytes.map(|bytes| &buffer[..bytes]);
                 self.get_done(ctx, ticket, Loaded { plan: &plan, bytes });
             }
-        }
-    }
-
-    /// The read of a plain get is done: [`read_done`](Self::read_done) for one of several gets that share it.
-    pub fn get_done(&mut self, ctx: &mut Ctx<'_>, ticket: u64, loaded: Loaded<'_>) {
-        self.complete_get(ctx, ticket, loaded);
-        if self.wait == Wait::Reads {
-            self.resume(ctx);
         }
     }
 }

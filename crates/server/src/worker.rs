@@ -218,7 +218,12 @@ impl Worker {
 
     /// How long the loop may sleep; none is until something happens.
     fn timeout(&mut self) -> Option<Timespec> {
-        let has_work = self.connections.has_turns() || self.flights.has_deferred() || self.flights.is_ready();
+        // Who came to wait for reads after the last who could use one had a turn is woken by nothing else.
+        let may_read = self.connections.read_waiters() > 0 && self.flights.is_empty();
+        let has_work = may_read
+            || self.connections.has_turns()
+            || self.flights.has_deferred()
+            || self.flights.is_ready();
         let sleep = if has_work {
             Duration::ZERO
         } else if self.connections.waits_for_room() {
@@ -325,10 +330,19 @@ impl Worker {
         }
     }
 
-    /// Tries again what waited for room or for reads.
+    /// Tries again what waited for room, and gives who waits for reads an equal share of what may be read.
     fn retry_waiting(&mut self) {
-        for token in self.connections.take_waiting() {
+        for token in self.connections.take_room_waiters() {
             self.with_session(token, |session, ctx| session.resume(ctx));
+            self.drive(token);
+        }
+        for left in (1..=self.connections.read_waiters()).rev() {
+            let room = self.flights.room();
+            if room == 0 {
+                return;
+            }
+            let Some(token) = self.connections.take_read_waiter() else { return };
+            self.with_reads(token, room.div_ceil(left), |session, ctx| session.resume(ctx));
             self.drive(token);
         }
     }

@@ -195,8 +195,9 @@ impl Session {
         }
     }
 
-    /// Answers a plain get whose read is done, in the place that was kept for it.
-    pub(crate) fn complete_get(&mut self, ctx: &mut Ctx<'_>, ticket: u64, loaded: Loaded<'_>) {
+    /// Answers a plain get whose read is done, in the place that was kept for it:
+    /// [`read_done`](Self::read_done) for one of several gets that share a read.
+    pub fn get_done(&mut self, ctx: &mut Ctx<'_>, ticket: u64, loaded: Loaded<'_>) {
         let Some(at) = self.pending.iter().position(|pending| pending.ticket == ticket) else { return };
         let pending = self.pending.swap_remove(at);
         self.pending_bytes -= pending.read_bytes;

@@ -41,8 +41,10 @@ pub(super) struct Connections {
     generations: Vec<u32>,
     free: Vec<u32>,
     turns: VecDeque<u64>,
-    waiting: Vec<u64>,
-    room_waits: usize,
+    /// Who waits for room in RAM or on the SSD.
+    room_waiters: Vec<u64>,
+    /// Who waits for reads to finish, first come first served.
+    read_waiters: VecDeque<u64>,
     input: Vec<u8>,
     output: Vec<u8>,
 }
@@ -58,8 +60,8 @@ impl Connections {
             generations: Vec::new(),
             free: Vec::new(),
             turns: VecDeque::new(),
-            waiting: Vec::new(),
-            room_waits: 0,
+            room_waiters: Vec::new(),
+            read_waiters: VecDeque::new(),
             input: vec![0; READ_BYTES],
             output: Vec::with_capacity(READ_BYTES),
         }
@@ -138,7 +140,11 @@ impl Connections {
     }
 
     pub(super) fn waits_for_room(&self) -> bool {
-        self.room_waits > 0
+        !self.room_waiters.is_empty()
+    }
+
+    pub(super) fn read_waiters(&self) -> usize {
+        self.read_waiters.len()
     }
 
     /// The connection wants to go on without anything having happened.
@@ -160,25 +166,34 @@ impl Connections {
         turns
     }
 
-    /// The connection is to be tried again in the next turn of the loop.
+    /// The connection is to be tried again when there may be what it waits for: room, or room for reads.
     pub(super) fn wait_again(&mut self, token: u64, for_room: bool) {
         if let Some(connection) = self.get(token)
             && !std::mem::replace(&mut connection.waits, true)
         {
-            self.waiting.push(token);
-            self.room_waits += usize::from(for_room);
+            match for_room {
+                true => self.room_waiters.push(token),
+                false => self.read_waiters.push_back(token),
+            }
         }
     }
 
-    pub(super) fn take_waiting(&mut self) -> Vec<u64> {
-        self.room_waits = 0;
-        let waiting = std::mem::take(&mut self.waiting);
-        for &token in &waiting {
-            if let Some(connection) = self.get(token) {
-                connection.waits = false;
-            }
+    pub(super) fn take_room_waiters(&mut self) -> Vec<u64> {
+        let waiters = std::mem::take(&mut self.room_waiters);
+        waiters.iter().for_each(|token| self.waits_no_more(*token));
+        waiters
+    }
+
+    pub(super) fn take_read_waiter(&mut self) -> Option<u64> {
+        let waiter = self.read_waiters.pop_front()?;
+        self.waits_no_more(waiter);
+        Some(waiter)
+    }
+
+    fn waits_no_more(&mut self, token: u64) {
+        if let Some(connection) = self.get(token) {
+            connection.waits = false;
         }
-        waiting
     }
 
     pub(super) fn idle_since(&self, now: Instant, limit: Duration) -> Vec<u64> {
@@ -206,15 +221,27 @@ impl Connections {
 }
 
 impl Worker {
-    /// Calls a session with the surroundings it needs, then submits the reads it wants.
+    /// Calls a session with the surroundings it needs, then submits the reads it wants. While others wait for
+    /// reads it may ask for none: else who just had an answer would always be before them.
     pub(super) fn with_session(&mut self, token: u64, call: impl FnOnce(&mut Session, &mut Ctx<'_>)) {
+        let read_room = if self.connections.read_waiters() > 0 { 0 } else { self.flights.room() };
+        self.with_reads(token, read_room, call);
+    }
+
+    /// [`with_session`](Self::with_session), with so many reads that it may ask for.
+    pub(super) fn with_reads(
+        &mut self,
+        token: u64,
+        read_room: usize,
+        call: impl FnOnce(&mut Session, &mut Ctx<'_>),
+    ) {
         let Some(connection) = self.connections.get(token) else { return };
         let mut ctx = Ctx {
             shared: &self.shared,
             counters: &self.shared.counters[self.number],
             now: self.now,
             instant: self.instant,
-            read_room: self.flights.room(),
+            read_room,
             reads: self.flights.wanted(),
         };
         call(&mut connection.session, &mut ctx);

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use larder_server::clock::Clock;
@@ -15,8 +16,8 @@ use larder_store::{ReadPlan, SEGMENT_BYTES, Seconds, Span, Store};
 /// What all clients share, and a device in memory. Time stands still unless the test [passes](Server::pass)
 /// some.
 pub struct Server {
-    pub shared: Shared,
-    device: Option<MemoryDevice>,
+    pub shared: Arc<Shared>,
+    pub device: Option<Arc<MemoryDevice>>,
     began: Instant,
     waited: Cell<Duration>,
     /// Reads performed.
@@ -60,8 +61,14 @@ impl Server {
         });
         let shared = Shared::new(store.expect("the sizes fit"), Clock::new(), config, "none");
         shared.clock.pause();
-        let device = (bytes > 0).then(|| MemoryDevice::with_alignment(bytes, 4096));
-        Server { shared, device, began: Instant::now(), waited: Cell::default(), reads: Cell::default() }
+        let device = (bytes > 0).then(|| Arc::new(MemoryDevice::with_alignment(bytes, 4096)));
+        Server {
+            shared: Arc::new(shared),
+            device,
+            began: Instant::now(),
+            waited: Cell::default(),
+            reads: Cell::default(),
+        }
     }
 
     /// Lets seconds pass.
