@@ -114,7 +114,7 @@ enum Command {
     Tier(tier::Args),
     /// List the published workloads, or make a trace of one
     Workload(workload::Args),
-    #[command(hide = true)]
+    /// Serve a fixed reply to whatever is asked, at once or at a fixed pace
     NullServer(null_server::Args),
 }
 

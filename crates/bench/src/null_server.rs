@@ -1,21 +1,26 @@
 //! A server that does nothing: it answers every request at once with a fixed reply and stores nothing.
 //! Against it a generator shows what it can do at most.
+//!
+//! It can also take a fixed time for each request, by the clock and not by work: then it is a server whose
+//! capacity is known, whatever the host does, and a search for it can be held against the truth.
 
 mod answer;
 
 use crate::wire::Protocol;
-use rustix::event::epoll;
+use rustix::event::{Timespec, epoll};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 const LISTENER: u64 = u64::MAX;
 const INPUT_BYTES: usize = 64 << 10;
 /// How long a thread sleeps at most before it looks whether to end.
-const LOOK: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const NO_NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// A server that does nothing.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +29,8 @@ pub struct NullServer {
     pub protocol: Protocol,
     /// How large every value is that it answers with.
     pub value_bytes: u32,
+    /// How long each thread takes for a request; zero is at once.
+    pub service_time: Duration,
 }
 
 impl NullServer {
@@ -37,14 +44,20 @@ impl NullServer {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
         let replies = answer::Replies::new(self.protocol, self.value_bytes);
+        // Who keeps to the clock can not be late to wake.
+        let nap = if self.service_time.is_zero() { LOOK } else { NO_NAP };
+        let mut pace = Pace { service_time: self.service_time, free_at: Instant::now() };
         let mut connections = HashMap::new();
         let mut next = 0;
         let mut events = Vec::with_capacity(256);
         while !stop.load(Ordering::Relaxed) {
             events.clear();
-            match epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&LOOK)) {
+            match epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&nap)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
+            }
+            if events.is_empty() {
+                pace.free_at = Instant::now();
             }
             for event in events.drain(..) {
                 let data = event.data.u64();
@@ -62,13 +75,32 @@ impl NullServer {
                     connections.insert(next, Connection::new(stream));
                     next += 1;
                 } else if let Some(connection) = connections.get_mut(&data)
-                    && !connection.answer(&replies)
+                    && !connection.answer(&replies, &mut pace)
                 {
                     connections.remove(&data);
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// When a thread is done with what it was asked. The time that a request takes follows that of the one before,
+/// however late the system let the thread look at it: what the host takes away is caught up with.
+struct Pace {
+    service_time: Duration,
+    free_at: Instant,
+}
+
+impl Pace {
+    fn serve_one(&mut self) {
+        if self.service_time.is_zero() {
+            return;
+        }
+        self.free_at += self.service_time;
+        while Instant::now() < self.free_at {
+            std::hint::spin_loop();
+        }
     }
 }
 
@@ -85,7 +117,7 @@ impl Connection {
     }
 
     /// Answers what has come; false when there is nobody any more.
-    fn answer(&mut self, replies: &answer::Replies) -> bool {
+    fn answer(&mut self, replies: &answer::Replies, pace: &mut Pace) -> bool {
         if self.filled == self.input.len() {
             self.input.resize(self.input.len() * 2, 0);
         }
@@ -98,7 +130,10 @@ impl Connection {
         loop {
             match replies.answer(&self.input[at..self.filled], &mut self.output) {
                 Some(0) => break,
-                Some(consumed) => at += consumed,
+                Some(consumed) => {
+                    at += consumed;
+                    pace.serve_one();
+                }
                 None => return false,
             }
         }
@@ -123,5 +158,24 @@ impl Connection {
         }
         self.output.clear();
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_time_is_kept_and_what_the_host_took_is_caught_up_with() {
+        let service_time = Duration::from_millis(2);
+        let began = Instant::now();
+        let mut pace = Pace { service_time, free_at: began };
+        (0..5).for_each(|_| pace.serve_one());
+        assert!(began.elapsed() >= Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(20));
+        (0..10).for_each(|_| pace.serve_one());
+        // Ten take 20 ms, and these were over before the first was looked at.
+        assert_eq!(pace.free_at, began + Duration::from_millis(30));
+        assert!(began.elapsed() >= Duration::from_millis(30));
     }
 }

@@ -516,15 +516,17 @@ impl Run {
 
     /// Response latencies, all verbs.
     pub fn response(&self) -> Latency {
-        let mut all = Latency::new();
-        self.verbs.iter().for_each(|verb| all.add(&verb.response));
-        all
+        self.of_all(|verb| &verb.response)
     }
 
     /// Service times of all verbs together.
     pub fn service(&self) -> Latency {
+        self.of_all(|verb| &verb.service)
+    }
+
+    fn of_all(&self, latency: impl Fn(&Verb) -> &Latency) -> Latency {
         let mut all = Latency::new();
-        self.verbs.iter().for_each(|verb| all.add(&verb.service));
+        self.verbs.iter().for_each(|verb| all.add(latency(verb)));
         all
     }
 }

@@ -47,6 +47,44 @@ impl Saving {
     }
 }
 
+/// Where the store's memory is, and what comes with it; by default it is the process's own and begins empty.
+#[derive(Default)]
+struct Memory {
+    file: Option<MemoryFile>,
+    clock: Clock,
+    saving: Option<Saving>,
+    /// Why there is no state to begin with.
+    stateless: Option<String>,
+}
+
+impl Memory {
+    /// In a file, on a clock that goes on when the daemon does not.
+    fn in_file(path: &Path, bytes: u64, clock_name: String, ssd: &Ssd) -> Result<Memory, String> {
+        let file = Arc::new(open_file(path)?);
+        check_room(path, &file, bytes)?;
+        let file = MemoryFile { file, clock: clock_name, ssd: ssd.identity() };
+        Ok(Memory { file: Some(file), ..Memory::default() })
+    }
+
+    /// Of the process, filled from a state file, and saved there at the end.
+    fn of_state(path: &Path, ssd: &Ssd) -> Result<Memory, String> {
+        let memory =
+            rustix::fs::memfd_create("larder", rustix::fs::MemfdFlags::CLOEXEC).map_err(|error| {
+                format!("--state-file {}: no memory to load it into: {error}", path.display())
+            })?;
+        let memory = Arc::new(File::from(memory));
+        let state = StateFile::new(path);
+        let (clock, stateless) = match state.take(&memory)? {
+            Found::Nothing => (Clock::new(), Some("there is no state".to_string())),
+            Found::State(clock) => (clock, None),
+            Found::Useless(why) => (Clock::new(), Some(format!("it {why}"))),
+        };
+        let name = format!("unix {}", clock.unix_base());
+        let file = MemoryFile { file: memory.clone(), clock: name, ssd: ssd.identity() };
+        Ok(Memory { file: Some(file), clock, saving: Some(Saving { state, memory }), stateless })
+    }
+}
+
 /// Opens the store, with what the memory file or the state file holds if that is of use.
 ///
 /// # Errors
@@ -59,31 +97,12 @@ pub fn open_store(config: &Config, ssd: &mut Ssd) -> Result<Opened, String> {
         return Err("the system gives no random numbers".into());
     }
     let seed = u64::from_ne_bytes(seed);
-    let mut clock = Clock::new();
-    let mut saving = None;
-    // Why there is no state to begin with.
-    let mut stateless = None;
-    let memory_file = if let Some(path) = &config.memory_file {
-        let file = Arc::new(open_file(path)?);
-        check_room(path, &file, config.memory_limit_bytes)?;
-        Some(MemoryFile { file, clock: clock_name(seed), ssd: ssd.identity() })
-    } else if let Some(path) = &config.state_file {
-        let memory =
-            rustix::fs::memfd_create("larder", rustix::fs::MemfdFlags::CLOEXEC).map_err(|error| {
-                format!("--state-file {}: no memory to load it into: {error}", path.display())
-            })?;
-        let memory = Arc::new(File::from(memory));
-        let state = StateFile::new(path);
-        match state.take(&memory)? {
-            Found::Nothing => stateless = Some("there is no state".to_string()),
-            Found::State(of_state) => clock = of_state,
-            Found::Useless(why) => stateless = Some(format!("it {why}")),
-        }
-        saving = Some(Saving { state, memory: memory.clone() });
-        Some(MemoryFile { file: memory, clock: format!("unix {}", clock.unix_base()), ssd: ssd.identity() })
-    } else {
-        None
-    };
+    let Memory { file: memory_file, clock, saving, stateless } =
+        match (&config.memory_file, &config.state_file) {
+            (Some(path), _) => Memory::in_file(path, config.memory_limit_bytes, clock_name(seed), ssd)?,
+            (None, Some(path)) => Memory::of_state(path, ssd)?,
+            (None, None) => Memory::default(),
+        };
     let store_config = StoreConfig { memory_file, ..store_config(config, ssd.spans.clone(), seed) };
     let store = Store::open(&store_config).map_err(|error| match (&error, &config.memory_file) {
         (OpenError::NotMemory, Some(path)) => format!("--memory-file {}: {error}", path.display()),

@@ -38,12 +38,8 @@ pub fn of(run: &Run, width: usize) -> String {
     text += &crate::fleet::table::of(&run.hosts, width);
     let mut tell = |line: String| text += &format!("{}\n", wrap(&line, width, "   "));
     if run.slip.count() > 0 {
-        let service = run.verbs.iter().fold(Latency::new(), |mut all, verb| {
-            all.add(&verb.service);
-            all
-        });
         let p99 = |latency: &Latency| show::time(latency.quantile_ns(0.99) as f64);
-        tell(format!("service p99 {}, slip p99 {}", p99(&service), p99(&run.slip)));
+        tell(format!("service p99 {}, slip p99 {}", p99(&run.service()), p99(&run.slip)));
     }
     let count = run.count().max(1) as f64;
     if let Some(process) = run.watch.as_ref().filter(|watch| !watch.process.is_empty()) {

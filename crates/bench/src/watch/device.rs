@@ -61,7 +61,8 @@ impl Counts {
 
 /// The name of a device in `/proc/diskstats`, given that name, or the device's file, or any path on it.
 pub fn name_of(given: &str) -> Option<String> {
-    if Path::new("/sys/class/block").join(given).exists() && !given.contains('/') {
+    let may_be_name = !given.is_empty() && !given.contains('/') && !given.starts_with('.');
+    if may_be_name && Path::new("/sys/class/block").join(given).exists() {
         return Some(given.to_string());
     }
     let metadata = std::fs::metadata(given).ok()?;
@@ -91,7 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_there_is_none() {
+    fn a_device_is_found_by_any_path_on_it() {
+        let here = std::env::current_dir().expect("it is there");
+        assert_eq!(name_of("."), name_of(&here.display().to_string()));
         assert_eq!(name_of("/nowhere/at/all"), None);
+        assert_eq!(name_of(""), None);
     }
 }

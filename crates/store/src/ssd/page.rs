@@ -72,6 +72,28 @@ pub(super) struct Content {
     pub count: u8,
 }
 
+/// A header as it was read, to be believed once its seal is checked.
+struct Unsealed {
+    seal: u32,
+    content: Content,
+    kind: u8,
+    turn: u32,
+}
+
+impl Unsealed {
+    fn of(read: &[u8]) -> Option<Unsealed> {
+        let header = read.first_chunk::<PAGE_HEADER_BYTES>()?;
+        let word =
+            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let content = Content {
+            bytes: word(4) as usize,
+            count: header[8],
+            first: usize::from(u16::from_le_bytes([header[10], header[11]])),
+        };
+        Some(Unsealed { seal: word(0), content, kind: header[9], turn: word(12) })
+    }
+}
+
 fn sealed(id: PageId, kind: u8, content: Content, parts: &[&[u8]]) -> [u8; PAGE_HEADER_BYTES] {
     let mut header = [0; PAGE_HEADER_BYTES];
     header[4..8].copy_from_slice(&(content.bytes as u32).to_le_bytes());
@@ -105,11 +127,7 @@ pub(super) fn seal(id: PageId, page: &mut [u8], content: Content) {
 /// The records of a page or extent as read back, if it is `id` whole and unchanged. What was read behind it
 /// is looked at only when a record goes on there.
 pub(crate) fn verify(id: PageId, read: &[u8]) -> Option<Page<'_>> {
-    let header = read.first_chunk::<PAGE_HEADER_BYTES>()?;
-    let bytes = u32::from_le_bytes([header[4], header[5], header[6], header[7]]) as usize;
-    let (count, kind) = (header[8], header[9]);
-    let first = usize::from(u16::from_le_bytes([header[10], header[11]]));
-    let turn = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
+    let Unsealed { seal, content: Content { bytes, first, count }, kind, turn } = Unsealed::of(read)?;
     let end = match kind {
         KIND_PAGE => bytes.min(PAGE_BYTES),
         KIND_EXTENT => bytes,
@@ -119,7 +137,6 @@ pub(crate) fn verify(id: PageId, read: &[u8]) -> Option<Page<'_>> {
         return None;
     }
     let content = read.get(..end)?;
-    let seal = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
     let crc = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &content[4..]) as u32;
     if crc ^ id.mixed() != seal {
         return None;
@@ -138,10 +155,8 @@ pub(crate) fn verify(id: PageId, read: &[u8]) -> Option<Page<'_>> {
 /// How many pages a page or extent and the end of its last record take, as the first of them says; not to be
 /// believed before [`verify`] has seen them all.
 pub(crate) fn pages(id: PageId, read: &[u8]) -> Option<usize> {
-    let header = read.first_chunk::<PAGE_HEADER_BYTES>()?;
-    let bytes = u32::from_le_bytes([header[4], header[5], header[6], header[7]]) as usize;
-    let turn = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
-    let pages = match header[9] {
+    let Unsealed { content: Content { bytes, .. }, kind, turn, .. } = Unsealed::of(read)?;
+    let pages = match kind {
         KIND_PAGE => 1 + bytes.saturating_sub(PAGE_BYTES).div_ceil(CONTENT_BYTES),
         KIND_EXTENT => bytes.div_ceil(PAGE_BYTES),
         _ => return None,
