@@ -4,6 +4,8 @@
 //! ```text
 //!   Climb (x 1.5 until a probe fails) -> Halve (until the bracket is narrow) -> Settle (around the crossing) -> Done
 //!     |- the highest rate passes: Above        |- nothing passes: Below           |- narrow enough, or out of time
+//!        ^                                                                        |
+//!        +--------- all around the crossing is far on one side of the bound ------+
 //! ```
 //!
 //! While it settles, it probes just below, at and just above the crossing, and fits a straight line through
@@ -113,6 +115,10 @@ const NEAR: f64 = 0.10;
 /// Least and greatest slope of the line: below the least, latency hardly depends on the rate.
 const SLOPE: (f64, f64) = (0.5, 200.0);
 
+/// Where every second of a block is so far on one side of the bound (in logarithms of p99 / bound), the crossing
+/// is not: a short probe that found otherwise was wrong.
+const FAR: f64 = 0.9;
+
 /// Seconds from which a slope is known well enough to leave others out.
 const POINTS_MIN: usize = 24;
 
@@ -203,6 +209,10 @@ impl Search {
 
     /// Probes around the crossing until its interval is narrow or the time is over.
     fn settle(&mut self) -> Step {
+        if self.is_lost() {
+            self.settling_since = None;
+            return self.step();
+        }
         let all: Vec<usize> = (0..self.probes.len()).collect();
         let middle = (self.passed.unwrap_or(1.0) * self.failed.unwrap_or(1.0)).sqrt().ln();
         let (crossing, slope) = self.line(&all, middle).unwrap_or((middle, 10.0));
@@ -228,6 +238,24 @@ impl Search {
         let apart = apart(slope);
         let side = [[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]][settled / 3 % 3][settled % 3];
         self.probe((crossing + side * apart).exp().min(self.plan.highest_rate), LONG_SECONDS)
+    }
+
+    /// Whether the last block shows that the crossing is elsewhere; then what it shows is all that is known.
+    fn is_lost(&mut self) -> bool {
+        let settled = &self.probes[self.settling_since.unwrap_or(0)..];
+        let Some(last) = settled.last_chunk::<BLOCK>().filter(|_| settled.len().is_multiple_of(BLOCK)) else {
+            return false;
+        };
+        let is_all = |side: f64| last.iter().all(|(_, seconds)| seconds.iter().all(|y| y * side >= FAR));
+        let rates = last.each_ref().map(|(x, _)| x.exp());
+        if is_all(-1.0) {
+            (self.passed, self.failed) = (rates.into_iter().reduce(f64::max), None);
+        } else if is_all(1.0) {
+            (self.passed, self.failed) = (None, rates.into_iter().reduce(f64::min));
+        } else {
+            return false;
+        }
+        true
     }
 
     /// The crossing and slope of the line through the given probes, as far as they are near `middle`.
@@ -298,11 +326,21 @@ mod tests {
         noise: f64,
         hiccups: f64,
         level: f64,
+        /// The probe that is told to have passed, and the one that is told not to have.
+        wrong: [Option<u32>; 2],
     }
 
     impl Server {
         fn new(seed: u64, noise: f64, hiccups: f64) -> Self {
-            Self { rng: Random::new(seed), most: 150_000.0, idle_ns: 100_000.0, noise, hiccups, level: 0.0 }
+            Self {
+                rng: Random::new(seed),
+                most: 150_000.0,
+                idle_ns: 100_000.0,
+                noise,
+                hiccups,
+                level: 0.0,
+                wrong: [None; 2],
+            }
         }
 
         fn capacity(&self, bound_ns: f64) -> f64 {
@@ -331,7 +369,14 @@ mod tests {
             for probes in 0.. {
                 match search.step() {
                     Step::Done(found) => return (found, search.spent_seconds(), probes),
-                    Step::Probe { rate, seconds } => search.tell(&self.probe(rate, seconds)),
+                    Step::Probe { rate, seconds } => {
+                        let mut outcome = self.probe(rate, seconds);
+                        if self.wrong[0] == Some(probes) {
+                            (outcome.passed, outcome.p99s_ns) = (true, vec![self.idle_ns as u64; 2]);
+                        }
+                        outcome.passed &= self.wrong[1] != Some(probes);
+                        search.tell(&outcome);
+                    }
                 }
             }
             unreachable!("a search ends with its budget")
@@ -352,6 +397,19 @@ mod tests {
                 inside += usize::from(capacity.least <= truth && truth <= capacity.most);
             }
             assert!(inside >= 18, "noise {noise}, hiccups {hiccups}: {inside} of 20");
+        }
+    }
+
+    #[test]
+    fn one_wrong_probe_does_not_lead_it_astray() {
+        // From 10 K/s on it is the eighth probe, number 7, that is the first beyond the capacity.
+        for (right, wrong) in [(None, Some(0)), (None, Some(3)), (Some(7), None)] {
+            let mut server = Server::new(5, 0.2, 0.0);
+            server.wrong = [right, wrong];
+            let truth = server.capacity(1e6);
+            let (found, ..) = server.search(Plan::new(1_000_000, 10_000.0, 1e6));
+            let Found::At { capacity, .. } = found else { panic!("{right:?}, {wrong:?}: {found:?}") };
+            assert!((capacity.estimate / truth - 1.0).abs() < 0.03, "{right:?}, {wrong:?}: {capacity:?}");
         }
     }
 
