@@ -12,12 +12,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Answers every request with a fixed reply, until its standard input ends. The
-/// port is the first line it says.
-///
-/// With --service-time it is a server of known capacity: each thread answers one
-/// request in that time, however fast the host is.
+/// What follows the options in the help.
+const AFTER_HELP: &str = "\
+The first line it says is its port; it ends when its standard input does. With
+--service-time it is a server of known capacity: each thread answers one request
+in that time, however fast the host is.";
+
+/// Serve a fixed reply to whatever is asked, at once or at a fixed pace
 #[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Port on 127.0.0.1; 0 lets the system pick one
     #[arg(short, long, default_value_t = 0)]

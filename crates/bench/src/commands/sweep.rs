@@ -16,14 +16,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use team::Team;
 
-/// Measure latency against throughput: at several rates, or with several
-/// numbers of connections.
-///
-/// Every point is measured --repeat times for --duration, in an order that is
-/// shuffled anew each time. With --search, rates are chosen as the results come
-/// in, until the highest rate within --slo is known to 3 %. With --hosts, each
-/// point is a run on all of them.
+/// What follows the options in the help.
+const AFTER_HELP: &str = "\
+Every point is measured --repeat times for --duration, in an order that is
+shuffled anew each time, and asks for keys in an order of its own. With
+--search, rates are chosen as the results come in, until the highest rate
+within --slo is known to 3 %. With --hosts, each point is a run on all of them.";
+
+/// Measure latency against throughput: at several rates, or with several numbers of connections
 #[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     #[command(flatten)]
     load: load::Args,
