@@ -472,6 +472,19 @@ impl Document {
     }
 }
 
+impl Interval {
+    /// Counts another thread's, host's or second's requests into this one.
+    pub fn add(&mut self, more: &Self) {
+        self.count += more.count;
+        self.hits += more.hits;
+        self.misses += more.misses;
+        self.errors += more.errors;
+        if more.count > 0 {
+            self.response.add(&more.response);
+        }
+    }
+}
+
 impl Verb {
     /// Counts another thread's or host's row of the same verb into this one.
     pub fn add(&mut self, more: &Self) {

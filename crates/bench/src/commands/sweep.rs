@@ -169,10 +169,9 @@ impl Sweep<'_> {
     /// Measures every value as often as asked for.
     fn visit(&mut self, plan: &Plan, values: &[u64], set: impl Fn(&mut Plan, u64)) -> Result<(), Failure> {
         let order = sweep::shuffled(values, self.args.repeat, plan.workload.seed);
-        for (number, value) in order.into_iter().enumerate() {
-            let mut plan = Plan { label: format!("{} #{}", value, number + 1), ..plan.clone() };
+        for value in order {
+            let mut plan = self.next_point(plan, value);
             set(&mut plan, value);
-            plan.prefill &= number == 0;
             self.measure(&plan, value as f64)?;
             if self.ended.is_some() {
                 break;
@@ -195,11 +194,10 @@ impl Sweep<'_> {
                 Step::Done(found) => return Ok(found),
                 Step::Probe { rate, seconds } => (rate, seconds),
             };
-            let number = self.runs.len() + 1;
-            let mut plan = Plan { label: format!("{rate:.0} #{number}"), ..plan.clone() };
+            let is_first = self.runs.is_empty();
+            let mut plan = self.next_point(plan, format_args!("{rate:.0}"));
             plan.load = self.args.load.open(rate, self.args.load.arrival);
             plan.duration = Duration::from_secs(u64::from(seconds));
-            plan.prefill &= number == 1;
             let begun = Instant::now();
             self.measure(&plan, rate)?;
             let Some((_, run)) = self.runs.last().filter(|_| self.ended.is_none()) else {
@@ -214,17 +212,23 @@ impl Sweep<'_> {
                 // By time and not by number: how many become due in two seconds is chance.
                 passed: run.seconds * KEPT_MIN <= f64::from(seconds) && run.dropped == 0,
                 p99s_ns: run.intervals.iter().map(|second| of(&second.response)).collect(),
-                elapsed_seconds: if number == 1 { 0.0 } else { begun.elapsed().as_secs_f64() },
+                elapsed_seconds: if is_first { 0.0 } else { begun.elapsed().as_secs_f64() },
             });
         }
     }
 
-    fn measure(&mut self, plan: &Plan, at: f64) -> Result<(), Failure> {
-        let mut plan = plan.clone();
+    /// The plan of the next point, named after what is set for it.
+    fn next_point(&self, plan: &Plan, at: impl std::fmt::Display) -> Plan {
+        let number = self.runs.len();
+        let mut plan = Plan { label: format!("{at} #{}", number + 1), ..plan.clone() };
+        plan.prefill &= number == 0;
         // Keys in the order of the point before would be found where that one left them: in RAM, be the data
         // ever so large.
-        plan.workload.seed = mix(self.args.load.seed ^ self.runs.len() as u64);
-        let plan = &plan;
+        plan.workload.seed = mix(self.args.load.seed ^ number as u64);
+        plan
+    }
+
+    fn measure(&mut self, plan: &Plan, at: f64) -> Result<(), Failure> {
         let live = Live::new(plan, self.args.quiet, output::width());
         let run = match &mut self.team {
             None => engine::execute(plan, &live, self.stop),

@@ -394,13 +394,7 @@ fn add_second(seconds: &mut Vec<(Interval, usize)>, second: Interval) {
         seconds.push((Interval { at_ms, ..Interval::default() }, 0));
     }
     let (sum, threads) = &mut seconds[index];
-    sum.count += second.count;
-    sum.hits += second.hits;
-    sum.misses += second.misses;
-    sum.errors += second.errors;
-    if second.count > 0 {
-        sum.response.add(&second.response);
-    }
+    sum.add(&second);
     *threads += 1;
 }
 
@@ -413,10 +407,6 @@ fn join_piece(seconds: &mut Vec<Interval>, length_s: f64) {
     if let Some(last) = seconds.pop_if(|last| length_ms.saturating_sub(last.at_ms) < PIECE_MS)
         && let Some(before) = seconds.last_mut()
     {
-        before.count += last.count;
-        before.hits += last.hits;
-        before.misses += last.misses;
-        before.errors += last.errors;
-        before.response.add(&last.response);
+        before.add(&last);
     }
 }

@@ -143,19 +143,9 @@ fn add(sum: &mut Run, run: &Run, name: &str) {
 /// Adds an interval to the second of the common axis that it lies in most.
 fn add_interval(seconds: &mut BTreeMap<u64, Interval>, interval: &Interval, shift_ms: i64) {
     let second = (interval.at_ms as i64 + shift_ms + 500).max(0) as u64 / 1000;
-    add_to(seconds.entry(second).or_default(), interval);
-    if let Some(sum) = seconds.get_mut(&second) {
-        sum.at_ms = second * 1000;
-    }
-}
-
-/// Adds one interval's counts to another's.
-pub fn add_to(sum: &mut Interval, interval: &Interval) {
-    sum.count += interval.count;
-    sum.hits += interval.hits;
-    sum.misses += interval.misses;
-    sum.errors += interval.errors;
-    sum.response.add(&interval.response);
+    let sum = seconds.entry(second).or_default();
+    sum.add(interval);
+    sum.at_ms = second * 1000;
 }
 
 /// Whether all hosts measured at the same time; and if not, who was out of step. The share of one that is

@@ -258,7 +258,7 @@ impl<'a, 'b> Follower<'a, 'b> {
             self.seconds.push((Interval { at_ms, ..Interval::default() }, 0));
         }
         let (sum, hosts) = &mut self.seconds[index];
-        merge::add_to(sum, interval);
+        sum.add(interval);
         *hosts += 1;
         let open = self.is_over.iter().filter(|is_over| !**is_over).count().max(1);
         while self.shown < self.seconds.len() && self.seconds[self.shown].1 >= open {

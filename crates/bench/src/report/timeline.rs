@@ -19,13 +19,7 @@ fn columns(run: &Run) -> (Vec<Interval>, usize) {
     let together = run.intervals.len().div_ceil(COLUMNS_MAX).max(1);
     let merge = |chunk: &[Interval]| {
         let mut merged = Interval { at_ms: chunk[0].at_ms, ..Interval::default() };
-        for interval in chunk {
-            merged.count += interval.count;
-            merged.hits += interval.hits;
-            merged.misses += interval.misses;
-            merged.errors += interval.errors;
-            merged.response.add(&interval.response);
-        }
+        chunk.iter().for_each(|interval| merged.add(interval));
         merged
     };
     (run.intervals.chunks(together).map(merge).collect(), together)

@@ -209,8 +209,8 @@ impl Search {
 
     /// Probes around the crossing until its interval is narrow or the time is over.
     fn settle(&mut self) -> Step {
-        if self.is_lost() {
-            self.settling_since = None;
+        if let Some((passed, failed)) = self.elsewhere() {
+            (self.passed, self.failed, self.settling_since) = (passed, failed, None);
             return self.step();
         }
         let all: Vec<usize> = (0..self.probes.len()).collect();
@@ -240,22 +240,19 @@ impl Search {
         self.probe((crossing + side * apart).exp().min(self.plan.highest_rate), LONG_SECONDS)
     }
 
-    /// Whether the last block shows that the crossing is elsewhere; then what it shows is all that is known.
-    fn is_lost(&mut self) -> bool {
-        let settled = &self.probes[self.settling_since.unwrap_or(0)..];
-        let Some(last) = settled.last_chunk::<BLOCK>().filter(|_| settled.len().is_multiple_of(BLOCK)) else {
-            return false;
-        };
+    /// What the last block says passed and failed, where it shows that the crossing is not near it.
+    fn elsewhere(&self) -> Option<(Option<f64>, Option<f64>)> {
+        let settled = &self.probes[self.settling_since?..];
+        let last = settled.last_chunk::<BLOCK>().filter(|_| settled.len().is_multiple_of(BLOCK))?;
         let is_all = |side: f64| last.iter().all(|(_, seconds)| seconds.iter().all(|y| y * side >= FAR));
         let rates = last.each_ref().map(|(x, _)| x.exp());
         if is_all(-1.0) {
-            (self.passed, self.failed) = (rates.into_iter().reduce(f64::max), None);
+            Some((rates.into_iter().reduce(f64::max), None))
         } else if is_all(1.0) {
-            (self.passed, self.failed) = (None, rates.into_iter().reduce(f64::min));
+            Some((None, rates.into_iter().reduce(f64::min)))
         } else {
-            return false;
+            None
         }
-        true
     }
 
     /// The crossing and slope of the line through the given probes, as far as they are near `middle`.

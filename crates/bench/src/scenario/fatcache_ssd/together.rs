@@ -2,7 +2,6 @@
 
 use crate::certify;
 use crate::engine::{self, Error, Observer, Plan};
-use crate::fleet::merge::add_to;
 use crate::result::{Host, Interval, Run};
 use crate::scenario::{Halt, Stage};
 use std::sync::{Condvar, Mutex};
@@ -140,7 +139,7 @@ fn merged(runs: Vec<Run>, rate: Option<f64>) -> Run {
             if all.intervals.len() <= second {
                 all.intervals.push(Interval { at_ms: interval.at_ms, ..Interval::default() });
             }
-            add_to(&mut all.intervals[second], interval);
+            all.intervals[second].add(interval);
         }
         all.slip.add(&run.slip);
         all.dropped += run.dropped;
