@@ -8,14 +8,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use larder_store::Store;
-use larder_store::device::{Device, IoKind, QueueOptions, Wake, choose, open_queue, probe_uring};
+use larder_store::device::{Device, IoKind, QueueOptions, SLOT_BYTES, Wake, choose, open_queue, probe_uring};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::config::{Config, Io, Personality};
 use crate::shared::Shared;
 use crate::worker::{Inbox, Worker};
-use crate::{listen, memory, process, ssd};
+use crate::{budget, listen, memory, process, ssd};
 
 /// Reads and writes that one worker may have under way.
 const QUEUE_DEPTH: u32 = 256;
@@ -114,10 +114,17 @@ fn work(
         let devices = devices.clone();
         let run = move || -> Result<(), String> {
             let stop_all = StopAll(&shared);
-            let options = QueueOptions { depth: QUEUE_DEPTH, wake: Wake::Edge, ..QueueOptions::default() };
+            let slab_slots = budget::slab_bytes(&shared.config) / SLOT_BYTES as u64;
+            let options = QueueOptions {
+                depth: QUEUE_DEPTH,
+                slab_slots: slab_slots as u32,
+                wake: Wake::Edge,
+                ..QueueOptions::default()
+            };
             let queue = match devices.is_empty() {
                 true => None,
                 false => {
+                    shared.budget.exchange(0, slab_slots * SLOT_BYTES as u64);
                     Some(open_queue(kind, &devices, options).map_err(|error| format!("--io: {error}"))?.queue)
                 }
             };

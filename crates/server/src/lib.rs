@@ -4,6 +4,7 @@
 //! loop), [`session`] (one connection, sans-IO), `dispatch` (requests to store calls and back), [`shared`]
 //! and [`counters`] (what all workers see).
 
+pub mod budget;
 pub mod clock;
 pub mod config;
 pub mod counters;

@@ -12,9 +12,11 @@
 //! is answered when its read is done. Everything else that needs the SSD, or room, waits at the front of the
 //! input.
 
+mod input;
 mod output;
 mod receive;
 
+use std::ops::Range;
 use std::time::Instant;
 
 use arrayvec::ArrayVec;
@@ -22,11 +24,14 @@ use larder_protocol::{OwnedReply, Request, Step, Wire, detect, parse};
 use larder_store::device::IoBuf;
 use larder_store::{Fetch, KeyHash, Loaded, Patience, ReadPlan, Seconds};
 
+use crate::budget::Claim;
 use crate::config::Protocol;
 use crate::counters::Counters;
 use crate::dispatch::Prefetch;
 use crate::shared::Shared;
 
+use input::Input;
+pub(crate) use output::COPY_BYTES_MAX;
 pub use output::Output;
 use receive::Receiving;
 
@@ -44,6 +49,10 @@ pub struct Ctx<'a> {
     pub reads: &'a mut Vec<(Ticket, ReadPlan)>,
     /// How many more reads the driver can take now.
     pub read_room: usize,
+    /// While this is not 0, another read may be asked for; each takes its bytes off.
+    pub read_bytes: usize,
+    /// With more than this to send, the session executes nothing further until some of it is sent.
+    pub output_bytes_max: usize,
 }
 
 /// Which of a session's waits a read belongs to.
@@ -65,8 +74,10 @@ pub enum Wait {
     /// For room in RAM or on the SSD: call [`Session::resume`] when a write has completed, and after a while
     /// anyway.
     Room,
-    /// For reads of this or other sessions to finish: call [`Session::resume`] when some have.
+    /// For a turn to read from the SSD: call [`Session::resume`] when it comes.
     Reads,
+    /// For reads of its own to finish, of which it has as many as one session may have.
+    OwnReads,
     /// For the peer to take what it asked for.
     Drain,
 }
@@ -89,13 +100,62 @@ pub(crate) struct PendingGet {
 /// What a barrier's read brought.
 pub(crate) struct LoadedRead {
     plan: ReadPlan,
-    buffer: Option<IoBuf>,
-    bytes: usize,
+    buffer: ReadBuffer<'static>,
 }
 
 impl LoadedRead {
     pub(crate) fn loaded(&self) -> Loaded<'_> {
-        Loaded { plan: &self.plan, bytes: self.buffer.as_ref().map(|buffer| &buffer[..self.bytes]) }
+        Loaded { plan: &self.plan, bytes: self.buffer.bytes() }
+    }
+
+    pub(crate) fn buffer(&self) -> &ReadBuffer<'static> {
+        &self.buffer
+    }
+
+    pub(crate) fn into_own(self) -> Option<IoBuf> {
+        self.buffer.into_own()
+    }
+}
+
+/// The memory of a read.
+pub enum Memory<'a> {
+    /// A session may keep it, to send a value from where it lies.
+    Own(IoBuf),
+    /// Other gets were answered from it, or will be.
+    Shared(&'a IoBuf),
+}
+
+/// What a read brought.
+pub struct ReadBuffer<'a> {
+    /// Where.
+    pub memory: Memory<'a>,
+    /// How many bytes of it were read; `None` when the read failed.
+    pub bytes: Option<usize>,
+}
+
+impl ReadBuffer<'_> {
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        let memory = match &self.memory {
+            Memory::Own(buffer) => buffer,
+            Memory::Shared(buffer) => *buffer,
+        };
+        self.bytes.map(|bytes| &memory[..bytes])
+    }
+
+    /// Where in it a value lies that is to be sent from here, if it is worth that.
+    pub(crate) fn part(&self, value: &[u8]) -> Option<Range<usize>> {
+        let is_own = matches!(self.memory, Memory::Own(_));
+        let bytes = self.bytes().filter(|_| is_own && value.len() > output::COPY_BYTES_MAX)?;
+        let start = value.as_ptr().addr().checked_sub(bytes.as_ptr().addr())?;
+        let end = start.checked_add(value.len())?;
+        (end <= bytes.len()).then_some(start..end)
+    }
+
+    pub(crate) fn into_own(self) -> Option<IoBuf> {
+        match self.memory {
+            Memory::Own(buffer) => Some(buffer),
+            Memory::Shared(_) => None,
+        }
     }
 }
 
@@ -112,7 +172,7 @@ pub(crate) enum Served {
 pub struct Session {
     wire: Option<Wire>,
     /// Bytes that have come and are not consumed.
-    input: Vec<u8>,
+    input: Input,
     /// What is to be sent.
     pub out: Output,
     pub(crate) wait: Wait,
@@ -128,14 +188,16 @@ pub struct Session {
     pub(crate) loaded: Option<LoadedRead>,
     /// Since when the request at the front waits for room.
     pub(crate) room_since: Option<Instant>,
+    /// The length of the request at the front of the input, when that was found out just now.
+    expected: usize,
     closing: bool,
     more: bool,
 }
 
+/// About what the key of a pending get takes.
+const KEY_BYTES: usize = 64;
 /// Requests parsed and prefetched before the first of them is executed.
 const BATCH: usize = 16;
-/// A session with this much to send executes nothing more until the peer has taken some.
-const OUTPUT_BYTES_MAX: usize = 1 << 20;
 /// Plain gets of one session on their way to the SSD.
 const PENDING_MAX: usize = 256;
 /// Bytes of these reads; one that is larger goes alone.
@@ -150,7 +212,7 @@ impl Session {
                 Protocol::Ascii => Some(Wire::Text),
                 Protocol::Binary => Some(Wire::Binary),
             },
-            input: Vec::new(),
+            input: Input::default(),
             out: Output::default(),
             wait: Wait::None,
             receiving: None,
@@ -161,6 +223,7 @@ impl Session {
             next_ticket: 0,
             loaded: None,
             room_since: None,
+            expected: 0,
             closing: false,
             more: false,
         }
@@ -209,7 +272,14 @@ impl Session {
 
     /// Bytes of buffers it holds.
     pub fn memory_bytes(&self) -> usize {
-        self.input.capacity() + self.out.capacity() + self.pending.capacity() * size_of::<PendingGet>()
+        let keys: usize = self.pending.len() * KEY_BYTES;
+        let pending = self.pending.capacity() * size_of::<PendingGet>() + keys;
+        self.input.capacity() + self.out.capacity() + pending
+    }
+
+    /// Bytes still to come of a request whose memory it holds already; 0 for none.
+    pub fn input_missing(&self) -> usize {
+        if self.receiving.is_some() { 0 } else { self.input.missing() }
     }
 
     /// Where the next bytes should be received, when they belong to a large value; else into a buffer for
@@ -232,32 +302,34 @@ impl Session {
         if self.input.is_empty() {
             let used = self.run(ctx, fresh);
             if used < fresh.len() {
-                self.input.extend_from_slice(&fresh[used..]);
+                self.input.expect(std::mem::take(&mut self.expected));
+                self.input.push(&fresh[used..]);
             }
         } else {
-            self.input.extend_from_slice(fresh);
-            let mut input = std::mem::take(&mut self.input);
-            let used = self.run(ctx, &input);
-            if used == input.len() {
-                // An idle connection holds no buffer.
-                input = Vec::new();
-            } else {
-                input.drain(..used);
+            if !fresh.is_empty() {
+                self.input.push(fresh);
             }
+            let input = std::mem::take(&mut self.input);
+            let used = self.run(ctx, input.rest());
             self.input = input;
+            self.input.consume(used);
         }
         if self.closing {
-            self.input = Vec::new();
+            self.input = Input::default();
             self.more = false;
+        } else {
+            self.input.expect(std::mem::take(&mut self.expected));
         }
     }
 
     /// Executes requests from the front of `input`; answers how many bytes are done with.
     fn run(&mut self, ctx: &mut Ctx<'_>, input: &[u8]) -> usize {
         let mut at = 0;
-        let mut turns_left = ctx.shared.config.reqs_per_event.max(1);
+        // What a read was made for is executed, and nothing behind it: its memory is all that was taken.
+        let is_single = self.loaded.is_some();
+        let mut turns_left = if is_single { 1 } else { ctx.shared.config.reqs_per_event.max(1) };
         loop {
-            if self.out.bytes() > OUTPUT_BYTES_MAX && self.wait == Wait::None {
+            if self.is_full(ctx) && self.wait == Wait::None && self.loaded.is_none() {
                 self.wait = Wait::Drain;
             }
             if self.wait != Wait::None || self.closing {
@@ -273,20 +345,26 @@ impl Session {
                 if self.receiving.is_some() {
                     return at;
                 }
+                turns_left -= u32::from(is_single);
                 continue;
             }
             let rest = &input[at..];
             let Some(&first) = rest.first() else { return at };
             if turns_left == 0 {
-                ctx.counters.conn_yields.up();
+                if !is_single {
+                    ctx.counters.conn_yields.up();
+                }
                 self.more = true;
                 return at;
             }
             let wire = *self.wire.get_or_insert_with(|| detect(first));
             let mut batch = ArrayVec::<(Request<'_>, KeyHash, usize), BATCH>::new();
             let mut parsed = 0;
+            // What is parsed beyond a request that has to wait is parsed again: where few reads may be asked
+            // for, few requests are parsed at a time.
+            let batch_max = (turns_left as usize).min(BATCH).min(ctx.read_room.max(1));
             let stop = loop {
-                if batch.is_full() || batch.len() as u32 >= turns_left || parsed == rest.len() {
+                if batch.len() >= batch_max || parsed == rest.len() {
                     break None;
                 }
                 match parse(wire, &rest[parsed..]) {
@@ -302,7 +380,7 @@ impl Session {
                 batch.iter().for_each(|(_, hash, _)| ctx.shared.store.prefetch_item(*hash));
             }
             for (request, hash, len) in &batch {
-                if self.wait != Wait::None || self.closing || self.out.bytes() > OUTPUT_BYTES_MAX {
+                if self.wait != Wait::None || self.closing || self.is_full(ctx) && !is_single {
                     break;
                 }
                 turns_left = turns_left.saturating_sub(1);
@@ -333,7 +411,7 @@ impl Session {
                 }
                 Some(Step::Body { request, head, tail }) => {
                     let from = at;
-                    match self.begin_body(ctx, &request, tail) {
+                    match self.begin_body(ctx, &request, (head, tail)) {
                         receive::Begun::Taken => at = from + head,
                         receive::Begun::WaitForAll => return at,
                         receive::Begun::Later => return at,
@@ -363,16 +441,38 @@ impl Session {
         Served::Waits
     }
 
+    /// Asks for a read for the request at the front of the input, or for a turn to ask for it.
     pub(crate) fn wait_for_read(&mut self, ctx: &mut Ctx<'_>, plan: ReadPlan) -> Served {
-        self.wait = Wait::Read;
-        ctx.reads.push((Ticket::Barrier, plan));
+        self.wait = Wait::Reads;
+        if Self::claim_read(ctx, plan.bytes()) {
+            self.wait = Wait::Read;
+            ctx.reads.push((Ticket::Barrier, plan));
+        }
         Served::Waits
     }
 
-    /// Whether another plain get, with a read of so many bytes, may go to the SSD now.
-    pub(crate) fn may_read(&self, ctx: &Ctx<'_>, bytes: usize) -> bool {
+    /// Whether another plain get may go to the SSD now; then the bytes of its read are taken from the budget.
+    /// If not, the session waits.
+    pub(crate) fn claim_get(&mut self, ctx: &mut Ctx<'_>, bytes: usize) -> bool {
         let fits = self.pending.is_empty() || self.pending_bytes + bytes <= PENDING_BYTES_MAX;
-        fits && self.pending.len() < PENDING_MAX && ctx.reads.len() < ctx.read_room
+        if !fits || self.pending.len() >= PENDING_MAX {
+            self.wait = Wait::OwnReads;
+            return false;
+        }
+        let claimed = Self::claim_read(ctx, bytes);
+        if !claimed {
+            self.wait = Wait::Reads;
+        }
+        claimed
+    }
+
+    fn claim_read(ctx: &mut Ctx<'_>, bytes: usize) -> bool {
+        let may = ctx.reads.len() < ctx.read_room && ctx.read_bytes > 0;
+        let claimed = may && ctx.shared.budget.take(bytes as u64, Claim::Finish);
+        if claimed {
+            ctx.read_bytes = ctx.read_bytes.saturating_sub(bytes);
+        }
+        claimed
     }
 
     pub(crate) fn take_ticket(&mut self) -> u64 {
@@ -381,25 +481,29 @@ impl Session {
     }
 
     /// Whether so much is to be sent already that a multi-get should pause.
-    pub(crate) fn is_full(&self) -> bool {
-        self.out.bytes() > OUTPUT_BYTES_MAX
+    pub(crate) fn is_full(&self, ctx: &Ctx<'_>) -> bool {
+        self.out.bytes() > ctx.output_bytes_max
     }
 
-    /// Room may have been made, reads may have finished, or the peer has taken something: tries again.
-    pub fn resume(&mut self, ctx: &mut Ctx<'_>) {
+    /// Whether it could go on at once: its reads have finished, or the peer has taken what it had to.
+    pub fn can_resume(&self, output_bytes_max: usize) -> bool {
         match self.wait {
             // A long multi-get is parsed again each time it goes on, so it goes on for many keys at once.
-            Wait::Reads
-                if self.pending.len() > PENDING_MAX / 2 || self.pending_bytes > PENDING_BYTES_MAX / 2 =>
-            {
-                return;
+            Wait::OwnReads => {
+                self.pending.len() <= PENDING_MAX / 2 && self.pending_bytes <= PENDING_BYTES_MAX / 2
             }
-            Wait::Room | Wait::Reads => {}
-            Wait::Drain if self.out.bytes() <= OUTPUT_BYTES_MAX / 2 => {}
-            Wait::Drain | Wait::Read | Wait::None => return,
+            Wait::Drain => self.out.bytes() <= output_bytes_max / 2,
+            Wait::None => self.wants_turn(),
+            Wait::Room | Wait::Reads | Wait::Read => false,
         }
-        self.wait = Wait::None;
-        self.advance(ctx, &[]);
+    }
+
+    /// Goes on with its input, whatever it waited for except a [`Wait::Read`].
+    pub fn resume(&mut self, ctx: &mut Ctx<'_>) {
+        if self.wait != Wait::Read {
+            self.wait = Wait::None;
+            self.advance(ctx, &[]);
+        }
     }
 
     /// A read is done: `bytes` of `buffer` were read, or it failed.
@@ -413,15 +517,14 @@ impl Session {
     ) {
         match ticket {
             Ticket::Barrier => {
-                let buffer = bytes.is_some().then_some(buffer);
-                self.loaded = Some(LoadedRead { plan, buffer, bytes: bytes.unwrap_or(0) });
+                self.loaded =
+                    Some(LoadedRead { plan, buffer: ReadBuffer { memory: Memory::Own(buffer), bytes } });
                 self.wait = Wait::None;
                 self.advance(ctx, &[]);
                 self.loaded = None;
             }
             Ticket::Get(ticket) => {
-                let bytes = bytes.map(|bytes| &buffer[..bytes]);
-                self.get_done(ctx, ticket, Loaded { plan: &plan, bytes });
+                self.get_done(ctx, ticket, &plan, ReadBuffer { memory: Memory::Own(buffer), bytes });
             }
         }
     }

@@ -2,12 +2,13 @@
 //! memory.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use larder_store::Store;
 
+use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::counters::{Counters, Totals};
@@ -28,8 +29,8 @@ pub struct Shared {
     pub verbosity: AtomicU8,
     /// Open connections.
     pub connections: AtomicU32,
-    /// Bytes of all connections' buffers.
-    pub conn_bytes: AtomicU64,
+    /// The bound on the memory held for peers.
+    pub budget: Budget,
     /// SSD reads under way in all workers: while there are any, writes take turns.
     pub reads_in_flight: AtomicUsize,
     /// Set once to make every worker drain and stop.
@@ -54,7 +55,7 @@ impl Shared {
             started: Instant::now(),
             verbosity: AtomicU8::new(config.verbosity),
             connections: AtomicU32::new(0),
-            conn_bytes: AtomicU64::new(0),
+            budget: Budget::new(config.conn_memory_bytes),
             reads_in_flight: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             tcp_port: AtomicU32::new(0),

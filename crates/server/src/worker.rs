@@ -9,7 +9,9 @@
 //! ```
 
 mod connection;
-mod flights;
+mod drive;
+mod in_flight;
+mod reclaim;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,11 +26,13 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 
 use crate::counters::Counters;
 use crate::listen::Listener;
-use crate::session::Wait;
 use crate::shared::Shared;
 
+pub(crate) use drive::buffer_bytes;
+
 use connection::Connections;
-use flights::Flights;
+use in_flight::InFlight;
+use reclaim::Reclaim;
 
 /// Connections on their way from the accepting worker to another.
 pub struct Inbox {
@@ -105,7 +109,14 @@ pub struct Worker {
     /// Wakes the loop every [`TICK`].
     timer: OwnedFd,
     connections: Connections,
-    flights: Flights,
+    in_flight: InFlight,
+    /// What a receive fills.
+    input: Vec<u8>,
+    /// What replies are encoded in.
+    output: Vec<u8>,
+    reclaim: Reclaim,
+    /// The connection whose turn it is to read found no memory for its read.
+    read_is_blocked: bool,
     /// Connections with an answer from the SSD to send, while completions are taken.
     answered: Vec<u64>,
     /// Bytes received since completions were taken.
@@ -139,7 +150,11 @@ impl Worker {
         let now = shared.clock.now();
         let mut worker = Worker {
             number,
-            flights: Flights::new(queue, &shared.config),
+            in_flight: InFlight::new(queue, &shared.config),
+            input: vec![0; drive::RECEIVE_BYTES],
+            output: Vec::new(),
+            reclaim: Reclaim::default(),
+            read_is_blocked: false,
             answered: Vec::new(),
             received_bytes: 0,
             connections: Connections::new(),
@@ -205,7 +220,9 @@ impl Worker {
             self.complete_io()?;
             self.retry_waiting();
             self.start_writes();
-            self.flights.flush()?;
+            self.in_flight.flush()?;
+            self.press();
+            self.reclaim();
             self.keep_up();
             if self.shared.stopping.load(Relaxed) {
                 let stop_at = *stop_at.get_or_insert(self.instant + DRAIN);
@@ -218,18 +235,20 @@ impl Worker {
 
     /// How long the loop may sleep; none is until something happens.
     fn timeout(&mut self) -> Option<Timespec> {
-        // Who came to wait for reads after the last who could use one had a turn is woken by nothing else.
-        let may_read = self.connections.read_waiters() > 0 && self.flights.is_empty();
+        // A connection that came to wait for its turn to read, after the last turn was given, is woken by
+        // nothing else.
+        let reads_wait = self.connections.read_waiters() > 0;
+        let may_read = reads_wait && self.in_flight.is_empty() && !self.read_is_blocked;
         let has_work = may_read
             || self.connections.has_turns()
-            || self.flights.has_deferred()
-            || self.flights.is_ready();
-        let sleep = if has_work {
-            Duration::ZERO
-        } else if self.connections.waits_for_room() {
-            ROOM_TICK
-        } else {
-            return None;
+            || self.in_flight.has_deferred()
+            || self.in_flight.is_ready();
+        let waits =
+            self.connections.waits_for_room() || self.connections.parked() > 0 || self.read_is_blocked;
+        let sleep = match (has_work, waits) {
+            (true, _) => Duration::ZERO,
+            (false, true) => ROOM_TICK,
+            (false, false) => return None,
         };
         Some(timespec(sleep))
     }
@@ -318,7 +337,7 @@ impl Worker {
     /// Closes a connection; its reads under way end unseen.
     fn end(&mut self, token: u64) {
         if let Some(bytes) = self.connections.remove(token) {
-            self.shared.conn_bytes.fetch_sub(bytes as u64, Relaxed);
+            self.shared.budget.give(bytes as u64);
             self.shared.connections.fetch_sub(1, Relaxed);
         }
     }
@@ -330,20 +349,29 @@ impl Worker {
         }
     }
 
-    /// Tries again what waited for room, and gives who waits for reads an equal share of what may be read.
+    /// Tries again what waited for room or memory, and lets those that wait for it read in their turn.
     fn retry_waiting(&mut self) {
         for token in self.connections.take_room_waiters() {
-            self.with_session(token, |session, ctx| session.resume(ctx));
-            self.drive(token);
+            self.wake(token);
         }
+        for _ in 0..self.connections.parked() {
+            if !self.has_memory() {
+                break;
+            }
+            let Some(token) = self.connections.take_parked() else { break };
+            self.wake(token);
+        }
+        self.read_is_blocked = false;
         for left in (1..=self.connections.read_waiters()).rev() {
-            let room = self.flights.room();
+            let room = self.in_flight.room();
             if room == 0 {
                 return;
             }
             let Some(token) = self.connections.take_read_waiter() else { return };
-            self.with_reads(token, room.div_ceil(left), |session, ctx| session.resume(ctx));
-            self.drive(token);
+            if !self.wake_to_read(token, room.div_ceil(left)) {
+                self.read_is_blocked = true;
+                return;
+            }
         }
     }
 
@@ -376,16 +404,6 @@ impl Worker {
                 self.end(token);
             }
         }
-        Ok(self.connections.is_empty() && (late || self.flights.is_empty()))
-    }
-
-    /// Sees to it that a connection which could go on does so, whatever woke it.
-    fn note_wait(&mut self, token: u64) {
-        let Some(session) = self.connections.session(token) else { return };
-        match session.wait() {
-            wait @ (Wait::Room | Wait::Reads) => self.connections.wait_again(token, wait == Wait::Room),
-            _ if self.connections.can_go_on(token) => self.connections.take_turn(token),
-            _ => {}
-        }
+        Ok(self.connections.is_empty() && (late || self.in_flight.is_empty()))
     }
 }

@@ -233,6 +233,7 @@ impl Abuse {
             Wait::None => true,
             Wait::Read => gets > 0,
             Wait::Room | Wait::Reads => true,
+            Wait::OwnReads => gets > 0,
             Wait::Drain => !client.session.out.is_empty(),
         };
         assert!(waits, "{seed}: waits for {:?}, which nobody owes", client.session.wait());

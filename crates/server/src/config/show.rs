@@ -7,6 +7,7 @@ use super::options::OPTIONS;
 use super::resolved::Config;
 use super::values::{self, MIB};
 use super::words::Word;
+use crate::budget::fixed_bytes;
 
 /// Where the values begin: behind the longest name.
 const VALUE_COLUMN: usize = 21;
@@ -46,7 +47,19 @@ pub fn config(config: &Config) -> String {
         let ignored = Word::by_name(name).is_some_and(|word| word.effect == Effect::Ignored);
         line(&mut page, name, &given.text, &given.origin, if ignored { ", no effect" } else { "" });
     }
+    page.push_str(&bound(config));
     page
+}
+
+/// What the daemon's memory is bounded by, as a comment.
+fn bound(config: &Config) -> String {
+    let fixed = fixed_bytes(config).next_multiple_of(MIB);
+    let sum = config.memory_limit_bytes + config.conn_memory_bytes;
+    format!(
+        "# resident memory: at most 1.1 x (memory-limit + conn-memory) + {}\n#                  = {} MiB\n",
+        values::show_size(fixed),
+        (sum + sum / 10 + fixed).div_ceil(MIB)
+    )
 }
 
 /// What stands for a value nobody gave: most are off, the others are worked out later than here.

@@ -1,11 +1,16 @@
 //! Reads: gets of one or many keys, touches, item metadata.
 
+use std::ops::Range;
+
 use larder_protocol::{Debug, Get, ItemInfo, Key, Outcome, Reply, Touch};
-use larder_store::{Call, Expiry, Fetch, Found, KeyHash, Loaded, Patience, Step, Tier, Value};
+use larder_store::device::IoBuf;
+use larder_store::{Call, Expiry, Fetch, Found, KeyHash, Loaded, Patience, ReadPlan, Step, Tier, Value};
 
 use super::is_meta;
 use crate::counters::Counters;
-use crate::session::{Ctx, Output, PendingGet, Served, Session, Wait};
+use crate::session::{
+    COPY_BYTES_MAX, Ctx, LoadedRead, Output, PendingGet, ReadBuffer, Served, Session, Wait,
+};
 
 /// What an answer may tell about an item that was found.
 fn info(ctx: &Ctx<'_>, found: &Found<'_>) -> ItemInfo {
@@ -25,6 +30,9 @@ fn info(ctx: &Ctx<'_>, found: &Found<'_>) -> ItemInfo {
     }
 }
 
+/// Answers a hit. A large value in the buffer of its own read is left out: the answer is its place there, from
+/// which it is to be sent.
+#[must_use]
 fn answer_hit(
     ctx: &Ctx<'_>,
     out: &mut Output,
@@ -32,15 +40,31 @@ fn answer_hit(
     key: &[u8],
     found: &Found<'_>,
     with_value: bool,
-) {
+    read: Option<&ReadBuffer<'_>>,
+) -> Option<Range<usize>> {
     reply.hit_head(out.tail(), key, &info(ctx, found), with_value);
     if with_value {
         match &found.value {
-            Value::Slice(bytes) => out.tail().extend_from_slice(bytes),
+            Value::Slice(bytes) => {
+                let part = read.and_then(|read| read.part(bytes));
+                if part.is_some() {
+                    return part;
+                }
+                out.tail().extend_from_slice(bytes);
+            }
             Value::Large(large) => out.push_large(large),
         }
     }
     reply.hit_tail(out.tail(), with_value);
+    None
+}
+
+/// Ends the answer that [`answer_hit`] left without its value.
+fn answer_part(out: &mut Output, reply: &Reply<'_>, buffer: Option<IoBuf>, part: Option<Range<usize>>) {
+    if let (Some(buffer), Some(part)) = (buffer, part) {
+        out.push_read(buffer, part);
+        reply.hit_tail(out.tail(), true);
+    }
 }
 
 fn count_get(counters: &Counters, tier: Option<Tier>, is_touch: bool, is_meta: bool) {
@@ -104,7 +128,7 @@ impl Session {
             }
             group.iter().for_each(|(_, hash)| ctx.shared.store.prefetch_item(*hash));
             for (key, hash) in group.drain(..) {
-                if self.is_full() {
+                if self.is_full(ctx) {
                     self.wait = Wait::Drain;
                     return Served::Waits;
                 }
@@ -137,20 +161,25 @@ impl Session {
             loaded: loaded.as_ref().map(|read| read.loaded()),
             patience: self.patience(ctx),
         };
+        let read = loaded.as_ref().map(|loaded| loaded.buffer());
         let out = &mut self.out;
         let step = ctx.shared.store.fetch(&call, &fetch, |found| {
-            match found {
+            let part = match found {
                 Some(found) => {
                     let with_value = with_value && get.unless_cas != Some(found.cas);
-                    answer_hit(ctx, out, &get.reply, key.bytes(), found, with_value);
+                    answer_hit(ctx, out, &get.reply, key.bytes(), found, with_value, read)
                 }
-                None => get.reply.miss(out.tail(), key.bytes()),
-            }
+                None => {
+                    get.reply.miss(out.tail(), key.bytes());
+                    None
+                }
+            };
             // What was vivified was not there.
-            found.filter(|found| !found.created).map(|found| found.tier)
+            (found.filter(|found| !found.created).map(|found| found.tier), part)
         });
         match step {
-            Step::Done(tier) => {
+            Step::Done((tier, part)) => {
+                answer_part(&mut self.out, &get.reply, loaded.and_then(LoadedRead::into_own), part);
                 count_get(ctx.counters, tier, get.touch.is_some(), fetch.may_win);
                 if ends {
                     get.reply.end(self.out.tail());
@@ -163,8 +192,7 @@ impl Session {
                 if is_barrier {
                     return self.wait_for_read(ctx, plan);
                 }
-                if !self.may_read(ctx, plan.bytes()) {
-                    self.wait = Wait::Reads;
+                if !self.claim_get(ctx, plan.bytes()) {
                     return Served::Waits;
                 }
                 let ticket = self.take_ticket();
@@ -197,16 +225,19 @@ impl Session {
 
     /// Answers a plain get whose read is done, in the place that was kept for it:
     /// [`read_done`](Self::read_done) for one of several gets that share a read.
-    pub fn get_done(&mut self, ctx: &mut Ctx<'_>, ticket: u64, loaded: Loaded<'_>) {
+    pub fn get_done(&mut self, ctx: &mut Ctx<'_>, ticket: u64, plan: &ReadPlan, read: ReadBuffer<'_>) {
         let Some(at) = self.pending.iter().position(|pending| pending.ticket == ticket) else { return };
         let pending = self.pending.swap_remove(at);
         self.pending_bytes -= pending.read_bytes;
+        if self.pending.is_empty() {
+            self.pending = Vec::new();
+        }
         let reply = pending.reply.reply();
         let call = Call {
             key: &pending.key,
             hash: pending.hash,
             now: ctx.now,
-            loaded: Some(loaded),
+            loaded: Some(Loaded { plan, bytes: read.bytes() }),
             patience: Patience::Drop,
         };
         // Most often nothing else is to be said, and the answer needs no buffer of its own.
@@ -214,22 +245,28 @@ impl Session {
         let mut own = Output::default();
         let out = if is_alone { &mut self.out } else { &mut own };
         let step = ctx.shared.store.fetch(&call, &pending.fetch, |found| {
-            match found {
+            let part = match found {
                 Some(found) => {
                     let with_value = pending.value && pending.unless_cas != Some(found.cas);
-                    if let Value::Slice(value) = &found.value
-                        && !is_alone
-                    {
-                        out.tail().reserve_exact(value.len() + pending.key.len() + REPLY_HEAD_BYTES);
+                    if !is_alone {
+                        let value_len = if with_value { found.value.len() } else { 0 };
+                        let copied = value_len.min(COPY_BYTES_MAX);
+                        out.tail().reserve_exact(copied + pending.key.len() + REPLY_HEAD_BYTES);
                     }
-                    answer_hit(ctx, out, &reply, &pending.key, found, with_value);
+                    answer_hit(ctx, out, &reply, &pending.key, found, with_value, Some(&read))
                 }
-                None => reply.miss(out.tail(), &pending.key),
-            }
-            found.map(|found| found.tier)
+                None => {
+                    reply.miss(out.tail(), &pending.key);
+                    None
+                }
+            };
+            (found.map(|found| found.tier), part)
         });
         let tier = match step {
-            Step::Done(tier) => tier,
+            Step::Done((tier, part)) => {
+                answer_part(out, &reply, read.into_own(), part);
+                tier
+            }
             // The item could not be changed as reading it should have; a cache may forget.
             Step::Read(_) | Step::Busy | Step::NoMemory => {
                 reply.miss(out.tail(), &pending.key);

@@ -115,7 +115,7 @@ fn general(shared: &Shared) -> Lines {
     number("connection_structures", u64::from(shared.connections.load(Relaxed)));
     number("response_obj_oom", 0);
     number("response_obj_count", 0);
-    number("response_obj_bytes", shared.conn_bytes.load(Relaxed));
+    number("response_obj_bytes", shared.budget.used());
     for name in ["read_buf_count", "read_buf_bytes", "read_buf_bytes_free", "read_buf_oom", "reserved_fds"] {
         number(name, 0);
     }
@@ -255,8 +255,10 @@ fn larder_lines(shared: &Shared) -> Lines {
         ("ssd_waits", totals.ssd_waits),
         ("ssd_errors", store.ssd_errors),
         ("ssd_is_off", u64::from(shared.store.ssd_is_off())),
-        ("conn_bytes", shared.conn_bytes.load(Relaxed)),
-        ("conn_memory_kicks", totals.memory_kicks),
+        ("conn_bytes", shared.budget.used()),
+        ("conn_memory_kicks", totals.unread_kicks + totals.unsent_kicks),
+        ("conn_kicks_unread", totals.unread_kicks),
+        ("conn_kicks_unsent", totals.unsent_kicks),
         ("shards", store.shards),
         ("shards_reset", store.shards_reset),
         ("restart_warm", u64::from(restart_items.is_some())),

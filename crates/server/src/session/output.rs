@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 
 use larder_store::LargeValue;
+use larder_store::device::IoBuf;
 
 /// Replies in the order of their requests. A reply that waits for the SSD holds its place; what follows waits
 /// behind it.
@@ -18,17 +20,23 @@ pub struct Output {
     queued_bytes: usize,
     /// Bytes of queued large values, which the store cannot use otherwise until they are sent.
     large_bytes: usize,
+    /// Bytes of queued read buffers.
+    read_bytes: usize,
 }
 
 enum Chunk {
     Bytes(Vec<u8>),
     Large(LargeValue),
+    /// What of a read buffer is to be sent.
+    Read(IoBuf, Range<usize>),
     Waiting(u64),
 }
 
 /// Larger values are sent from where the store keeps them; smaller ones are copied, which costs less than a
 /// piece of its own.
-const COPY_BYTES_MAX: usize = 64 << 10;
+pub(crate) const COPY_BYTES_MAX: usize = 64 << 10;
+/// Places for chunks that an idle connection may keep.
+const IDLE_CHUNKS: usize = 16;
 /// Small chunks are gathered up to this size for one send.
 const GATHER_BYTES: usize = 64 << 10;
 
@@ -50,7 +58,7 @@ impl Output {
     pub fn give_back(&mut self, buffer: &mut Vec<u8>) {
         let rest = if self.tail.is_empty() {
             Vec::new()
-        } else if self.tail.len() < self.tail.capacity() / 2 {
+        } else if self.tail.len() < self.tail.capacity() / 8 * 7 {
             self.tail.to_vec()
         } else {
             return;
@@ -73,6 +81,13 @@ impl Output {
         self.queue.push_back(Chunk::Large(value.clone()));
     }
 
+    /// Appends a part of a read buffer without copying it. The buffer is held until the part is sent.
+    pub fn push_read(&mut self, buffer: IoBuf, part: Range<usize>) {
+        self.close_tail();
+        self.read_bytes += buffer.len();
+        self.queue.push_back(Chunk::Read(buffer, part));
+    }
+
     /// Keeps the next place for a reply that will be [resolved](Self::resolve) by its ticket.
     pub fn push_waiting(&mut self, ticket: u64) {
         self.close_tail();
@@ -90,6 +105,7 @@ impl Output {
             } else {
                 let mut bytes = std::mem::take(&mut self.tail);
                 bytes.drain(..sent);
+                bytes.shrink_to_fit();
                 bytes
             };
             self.queued_bytes += bytes.len();
@@ -121,6 +137,7 @@ impl Output {
         reply.close_tail();
         self.queued_bytes += reply.queued_bytes;
         self.large_bytes += reply.large_bytes;
+        self.read_bytes += reply.read_bytes;
         let behind = self.queue.split_off(at + 1);
         self.queue.pop_back();
         self.queue.extend(reply.queue);
@@ -129,12 +146,13 @@ impl Output {
 
     /// Bytes of memory held, here and in the store.
     pub fn bytes(&self) -> usize {
-        self.queued_bytes + self.large_bytes + self.tail.len()
+        self.queued_bytes + self.large_bytes + self.read_bytes + self.tail.len()
     }
 
     /// Memory allocated, roughly.
     pub fn capacity(&self) -> usize {
-        self.queued_bytes + self.tail.capacity() + self.queue.capacity() * size_of::<Chunk>()
+        let chunks = self.queue.capacity() * size_of::<Chunk>();
+        self.queued_bytes + self.read_bytes + self.tail.capacity() + chunks
     }
 
     /// Whether everything has been sent.
@@ -164,6 +182,7 @@ impl Output {
                 }
                 Some(Chunk::Bytes(bytes)) => (&bytes[self.sent..], bytes.len()),
                 Some(Chunk::Large(value)) => (value.part_at(self.sent), value.len()),
+                Some(Chunk::Read(buffer, part)) => (&buffer[part.clone()][self.sent..], part.len()),
             };
             match send(bytes, more) {
                 Ok(sent) => {
@@ -185,11 +204,12 @@ impl Output {
         match self.queue.pop_front() {
             Some(Chunk::Bytes(bytes)) => self.queued_bytes -= bytes.len(),
             Some(Chunk::Large(value)) => self.large_bytes -= value.len(),
+            Some(Chunk::Read(buffer, _)) => self.read_bytes -= buffer.len(),
             Some(Chunk::Waiting(_)) => {}
-            None => {
-                self.tail.clear();
-                self.tail.shrink_to(1 << 20);
-            }
+            None => self.tail.clear(),
+        }
+        if self.queue.is_empty() && self.queue.capacity() > IDLE_CHUNKS {
+            self.queue = VecDeque::new();
         }
     }
 

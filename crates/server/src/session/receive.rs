@@ -45,7 +45,12 @@ pub(super) enum Begun {
 }
 
 impl Session {
-    pub(super) fn begin_body(&mut self, ctx: &mut Ctx<'_>, request: &StoreRequest<'_>, tail: usize) -> Begun {
+    pub(super) fn begin_body(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        request: &StoreRequest<'_>,
+        (head, tail): (usize, usize),
+    ) -> Begun {
         let key = request.key.bytes();
         let value_len = request.value_len as usize;
         let hash = ctx.shared.store.hash(key);
@@ -55,6 +60,7 @@ impl Session {
             return Begun::Taken;
         }
         if value_len <= ctx.shared.store.large_bytes() {
+            self.expected = head + value_len + tail;
             return Begun::WaitForAll;
         }
         let call = Call { key, hash, now: ctx.now, loaded: None, patience: self.patience(ctx) };

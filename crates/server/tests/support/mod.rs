@@ -141,6 +141,8 @@ pub struct Client {
 
 /// As much as a worker reads at a time.
 const READ_BYTES: usize = 64 << 10;
+/// As much as a worker lets a session have to send.
+const OUTPUT_BYTES: usize = 256 << 10;
 
 impl Client {
     pub fn new() -> Client {
@@ -166,6 +168,8 @@ impl Client {
             now: server.now(),
             instant: server.began + server.waited.get(),
             read_room: self.read_room.saturating_sub(self.owed.len()),
+            read_bytes: usize::MAX,
+            output_bytes_max: OUTPUT_BYTES,
             reads: &mut reads,
         };
         call(&mut self.session, &mut ctx);
@@ -184,8 +188,8 @@ impl Client {
             if self.takes {
                 self.take(server, usize::MAX);
             }
-            if self.session.wants_turn() {
-                self.with(server, |session, ctx| session.advance(ctx, &[]));
+            if self.session.can_resume(OUTPUT_BYTES) {
+                self.with(server, Session::resume);
             } else if self.session.wants_input() && !self.inbox.is_empty() {
                 self.receive(server);
             } else {
@@ -225,10 +229,11 @@ impl Client {
                 Ok(len)
             });
             let taken = taken.expect("a peer that is there");
-            if taken == 0 || self.session.wait() != Wait::Drain {
+            let can_resume = self.session.wait() == Wait::Drain && self.session.can_resume(OUTPUT_BYTES);
+            if taken == 0 || !can_resume {
                 return;
             }
-            self.with(server, |session, ctx| session.resume(ctx));
+            self.with(server, Session::resume);
         }
     }
 
@@ -240,6 +245,7 @@ impl Client {
         if !ok {
             server.shared.store.count_read_error();
         }
+        server.shared.budget.give(plan.bytes() as u64);
         self.with(server, |session, ctx| session.read_done(ctx, ticket, plan, buffer, bytes));
         self.drive(server);
     }

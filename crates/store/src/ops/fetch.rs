@@ -263,13 +263,13 @@ impl Shard {
         // Answer first: the value is lent from where it lies now. What must not fail after that is tried
         // before.
         if changes && seen.on_ssd() {
-            let value = seen.value_to_vec(self, tiers);
-            match write(self, tiers, call, seen.old(), &after, &[&value], reservation) {
+            let value = seen.ssd_value();
+            match write(self, tiers, call, seen.old(), &after, &[value], reservation) {
                 Attempt::Done(()) => {}
                 other => return other.retry(),
             }
             self.index_warm(call, fetch);
-            let mut found = Found::new(&header, Value::Slice(&value), seen.was_fetched(), Tier::Ssd);
+            let mut found = Found::new(&header, Value::Slice(value), seen.was_fetched(), Tier::Ssd);
             (found.won, found.expiry_after) = (won, expiry_after);
             return Attempt::Done(answer(Some(&found)));
         }

@@ -60,11 +60,44 @@ impl Seen<'_> {
         }
     }
 
-    /// A copy of the value, for operations that write a longer one.
-    pub(super) fn value_to_vec(&self, shard: &Shard, tiers: &Tiers) -> Vec<u8> {
-        let mut copy = Vec::with_capacity(self.header.value_len as usize);
-        self.value(shard, tiers).append_to(&mut copy);
-        copy
+    /// The value of an item on the SSD, where it was read to; empty for one in RAM.
+    pub(super) fn ssd_value(&self) -> &[u8] {
+        self.ssd_value.as_deref().unwrap_or_default()
+    }
+
+    /// The value apart from the shard, so that the shard can be changed while it is read. Only a value of a
+    /// log segment is copied.
+    pub(super) fn detached(&self, shard: &Shard, tiers: &Tiers) -> Detached<'_> {
+        if self.on_ssd() {
+            return Detached::Slice(Cow::Borrowed(self.ssd_value()));
+        }
+        match self.value(shard, tiers) {
+            Value::Slice(value) => Detached::Slice(Cow::Owned(value.to_vec())),
+            Value::Large(value) => Detached::Large(value),
+        }
+    }
+}
+
+/// A value that does not borrow the shard.
+pub(super) enum Detached<'a> {
+    Slice(Cow<'a, [u8]>),
+    Large(LargeValue),
+}
+
+impl Detached<'_> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Detached::Slice(value) => value.len(),
+            Detached::Large(value) => value.len(),
+        }
+    }
+
+    /// Its pieces, in order.
+    pub(super) fn parts(&self) -> Vec<&[u8]> {
+        match self {
+            Detached::Slice(value) => vec![value],
+            Detached::Large(value) => value.parts().collect(),
+        }
     }
 }
 

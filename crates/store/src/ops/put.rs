@@ -139,18 +139,17 @@ impl Store {
                             }
                         };
                         if matches!(put.mode, PutMode::Append | PutMode::Prepend) {
-                            let present = seen.value_to_vec(shard, tiers);
-                            let mut arrived = Vec::new();
-                            let addition = payload.bytes(&mut arrived);
-                            let parts = match put.mode {
-                                PutMode::Append => [&present[..], addition],
-                                _ => [addition, &present[..]],
-                            };
-                            let mut header = seen.header;
-                            let value_len = present.len() + addition.len();
+                            let present = seen.detached(shard, tiers);
+                            let value_len = present.len() + payload.len();
                             if HEADER_BYTES + call.key.len() + value_len > put.item_bytes_max {
                                 return Attempt::Done(PutResult::TooLarge);
                             }
+                            let addition = payload.parts();
+                            let parts = match put.mode {
+                                PutMode::Append => [present.parts(), addition].concat(),
+                                _ => [addition, present.parts()].concat(),
+                            };
+                            let mut header = seen.header;
                             header.value_len = value_len as u32;
                             header.cas = put.new_cas.unwrap_or_else(|| shard.next_cas());
                             header.item_flags &= KEY_BINARY;
@@ -225,16 +224,21 @@ impl Payload<'_> {
         }
     }
 
-    /// The bytes in one piece; `copy` holds them if they are not.
-    fn bytes<'a>(&'a self, copy: &'a mut Vec<u8>) -> &'a [u8] {
+    /// The value's pieces, in order.
+    fn parts(&self) -> Vec<&[u8]> {
         match self {
-            Payload::Bytes(bytes) => bytes,
+            Payload::Bytes(bytes) => vec![bytes],
             Payload::Incoming(incoming) => {
-                incoming.record.append_to(copy);
-                copy.drain(..HEADER_BYTES + incoming.key_len);
-                copy
+                let mut skip = HEADER_BYTES + incoming.key_len;
+                let value_of = |part| {
+                    let part: &[u8] = part;
+                    let from = skip.min(part.len());
+                    skip -= from;
+                    &part[from..]
+                };
+                incoming.record.parts().map(value_of).collect()
             }
-            Payload::Joined(_) => &[],
+            Payload::Joined(_) => vec![],
         }
     }
 }

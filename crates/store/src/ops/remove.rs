@@ -72,8 +72,7 @@ impl Store {
                 (header.value_len, header.client_flags) = (0, 0);
                 write(shard, tiers, call, seen.old(), &header, &[], reservation)
             } else if seen.on_ssd() {
-                let value = seen.value_to_vec(shard, tiers);
-                write(shard, tiers, call, seen.old(), &header, &[&value], reservation)
+                write(shard, tiers, call, seen.old(), &header, &[seen.ssd_value()], reservation)
             } else if shard.rewrite_header(tiers, seen.entry, |present| *present = header) {
                 shard.make_dirty(tiers, seen.entry);
                 Attempt::Done(())

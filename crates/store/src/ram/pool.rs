@@ -489,17 +489,16 @@ impl Reservation {
         front.copy_from_slice(bytes);
     }
 
-    /// Appends what has arrived of the record to `out`.
-    pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
+    /// What has arrived of the record, one slice a segment.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
         let (mut left, mut skip) = (self.filled, LARGE_PREFIX_BYTES);
-        for &id in &self.segments {
+        self.segments.iter().map(move |&id| {
             let len = left.min(self.pool.segment_bytes);
-            // SAFETY: as in spare; &self lets nobody write meanwhile.
-            out.extend_from_slice(
-                &unsafe { self.pool.memory.slice(self.pool.start(id), len) }[skip.min(len)..],
-            );
-            (left, skip) = (left - len, 0);
-        }
+            left -= len;
+            let from = std::mem::take(&mut skip).min(len);
+            // SAFETY: as in spare; &self lets nothing be written meanwhile.
+            unsafe { self.pool.memory.slice(self.pool.start(id) + from, len - from) }
+        })
     }
 
     /// Zeroes the rest of the last page, which goes to the SSD with the record.

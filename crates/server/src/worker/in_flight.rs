@@ -1,5 +1,5 @@
-//! A worker's reads and writes on their way: who asked for what, how many may be under way, what to do when
-//! they land.
+//! A worker's reads and writes in flight: which session asked for what, how many may be under way, what to do
+//! when they complete.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,10 +9,10 @@ use larder_store::{Loaded, ReadPlan, Seconds, WriteJob};
 
 use super::Worker;
 use crate::config::Config;
-use crate::session::Ticket;
+use crate::session::{Memory, ReadBuffer, Ticket};
 use crate::shared::Shared;
 
-enum Flight {
+enum Operation {
     /// A session's read.
     Read {
         token: u64,
@@ -32,6 +32,11 @@ struct Wanted {
 }
 
 impl Wanted {
+    /// Bytes of the budget that were taken for it.
+    fn bytes(&self) -> usize {
+        self.plan.bytes() + self.others.iter().map(|(_, plan)| plan.bytes()).sum::<usize>()
+    }
+
     /// Whether the read brings what another get wants too.
     fn serves(&self, (ticket, plan): &(Ticket, ReadPlan)) -> bool {
         let place = |plan: &ReadPlan| (plan.device(), plan.offset(), plan.bytes());
@@ -40,9 +45,9 @@ impl Wanted {
 }
 
 /// The I/O queue and what is in it.
-pub(super) struct Flights {
+pub(super) struct InFlight {
     queue: Option<Box<dyn IoQueue>>,
-    flights: Vec<Option<Flight>>,
+    operations: Vec<Option<Operation>>,
     free: Vec<u32>,
     /// Reads that a session wants, between its call and their submission.
     wanted: Vec<(Ticket, ReadPlan)>,
@@ -52,26 +57,30 @@ pub(super) struct Flights {
     reads: usize,
     read_bytes: usize,
     read_bytes_max: usize,
+    /// Bytes that sessions have asked to read so far.
+    asked_bytes: u64,
     failures_logged: Option<std::time::Instant>,
 }
 
 /// Places in the queue that are kept for writes.
 const WRITE_PLACES: usize = 8;
+/// Bytes of reads in flight over all workers, or one read each: so much is ahead of a read whose turn has come,
+/// a few milliseconds of what a device delivers. Memory is not what this bounds.
+const READ_BYTES_MAX: usize = 16 << 20;
 
-impl Flights {
-    pub(super) fn new(queue: Option<Box<dyn IoQueue>>, config: &Config) -> Flights {
-        // A quarter of the bound is for reads under way, the rest for what connections hold.
-        let share = config.conn_memory_bytes as usize / 4 / config.threads.max(1);
-        Flights {
+impl InFlight {
+    pub(super) fn new(queue: Option<Box<dyn IoQueue>>, config: &Config) -> InFlight {
+        InFlight {
             queue,
-            flights: Vec::new(),
+            operations: Vec::new(),
             free: Vec::new(),
             wanted: Vec::new(),
             deferred: Vec::new(),
             completions: Vec::new(),
             reads: 0,
             read_bytes: 0,
-            read_bytes_max: share.max(larder_store::SSD_VALUE_BYTES_MAX),
+            read_bytes_max: READ_BYTES_MAX / config.threads.max(1),
+            asked_bytes: 0,
             failures_logged: None,
         }
     }
@@ -79,11 +88,21 @@ impl Flights {
     /// Reads that may still be asked for.
     pub(super) fn room(&self) -> usize {
         let depth = self.queue.as_ref().map_or(0, |queue| queue.depth().saturating_sub(WRITE_PLACES));
-        if self.read_bytes > self.read_bytes_max {
+        if self.read_bytes >= self.read_bytes_max {
             0
         } else {
             depth.saturating_sub(self.reads + self.deferred.len())
         }
+    }
+
+    /// Bytes that sessions have asked to read so far.
+    pub(super) fn asked_bytes(&self) -> u64 {
+        self.asked_bytes
+    }
+
+    /// Bytes of the reads that a session wants and that are not submitted yet.
+    pub(super) fn wanted_bytes(&self) -> usize {
+        self.wanted.iter().map(|(_, plan)| plan.bytes()).sum()
     }
 
     pub(super) fn wanted(&mut self) -> &mut Vec<(Ticket, ReadPlan)> {
@@ -105,6 +124,7 @@ impl Flights {
 
     /// Submits what a session's call left behind: gets of one page as one read.
     pub(super) fn submit_wanted(&mut self, token: u64, shared: &Shared, now: Seconds) {
+        self.asked_bytes += self.wanted_bytes() as u64;
         if self.wanted.len() > 1 {
             self.wanted.sort_by_key(|(_, plan)| (plan.device(), plan.offset()));
         }
@@ -113,39 +133,42 @@ impl Flights {
             while let Some((Ticket::Get(ticket), plan)) = self.wanted.pop_if(|other| wanted.serves(other)) {
                 wanted.others.push((ticket, plan));
             }
-            self.submit_read(Flight::Read { token, wanted }, shared, now);
+            self.submit_read(Operation::Read { token, wanted }, shared, now);
         }
     }
 
-    fn put(&mut self, flight: Flight) -> u32 {
-        let place = self.free.pop().unwrap_or(self.flights.len() as u32);
-        if place as usize == self.flights.len() {
-            self.flights.push(None);
+    fn put(&mut self, operation: Operation) -> u32 {
+        let place = self.free.pop().unwrap_or(self.operations.len() as u32);
+        if place as usize == self.operations.len() {
+            self.operations.push(None);
         }
-        self.flights[place as usize] = Some(flight);
+        self.operations[place as usize] = Some(operation);
         place
     }
 
-    fn take(&mut self, place: u64) -> Option<Flight> {
-        let flight = self.flights.get_mut(place as usize)?.take()?;
+    fn take(&mut self, place: u64) -> Option<Operation> {
+        let operation = self.operations.get_mut(place as usize)?.take()?;
         self.free.push(place as u32);
-        Some(flight)
+        Some(operation)
     }
 
-    fn submit_read(&mut self, flight: Flight, shared: &Shared, now: Seconds) {
-        let (Flight::Read { wanted: Wanted { plan, .. }, .. } | Flight::Rescue(plan)) = &flight else {
+    fn submit_read(&mut self, operation: Operation, shared: &Shared, now: Seconds) {
+        let (Operation::Read { wanted: Wanted { plan, .. }, .. } | Operation::Rescue(plan)) = &operation
+        else {
             return;
         };
         let (device, offset, bytes) = (plan.device(), plan.offset(), plan.bytes());
         let Some(queue) = &mut self.queue else { return };
         let op = IoOp::Read { device, offset, buf: queue.alloc(bytes) };
-        let place = self.put(flight);
+        let place = self.put(operation);
         let Some(queue) = &mut self.queue else { return };
         if queue.submit(u64::from(place), op).is_err() {
             match self.take(u64::from(place)) {
-                Some(Flight::Read { token, wanted }) => self.deferred.push((token, wanted)),
+                Some(Operation::Read { token, wanted }) => self.deferred.push((token, wanted)),
                 // Nobody waits for it, but the store counts on an outcome.
-                Some(Flight::Rescue(plan)) => shared.store.readmit(Loaded { plan: &plan, bytes: None }, now),
+                Some(Operation::Rescue(plan)) => {
+                    shared.store.readmit(Loaded { plan: &plan, bytes: None }, now)
+                }
                 _ => {}
             }
             return;
@@ -158,7 +181,7 @@ impl Flights {
     /// Submits what had no place before.
     fn submit_deferred(&mut self, shared: &Shared, now: Seconds) {
         for (token, wanted) in std::mem::take(&mut self.deferred) {
-            self.submit_read(Flight::Read { token, wanted }, shared, now);
+            self.submit_read(Operation::Read { token, wanted }, shared, now);
         }
     }
 
@@ -188,14 +211,14 @@ impl Worker {
     /// Takes finished reads and writes and goes on with whatever waited for them.
     pub(super) fn complete_io(&mut self) -> io::Result<()> {
         self.received_bytes = 0;
-        let mut completions = self.flights.reap();
+        let mut completions = self.in_flight.reap();
         for completion in completions.drain(..) {
-            let Some(flight) = self.flights.take(completion.token) else { continue };
+            let Some(operation) = self.in_flight.take(completion.token) else { continue };
             if let Err(error) = &completion.result {
                 self.report(&completion.op, error);
             }
-            match (flight, completion.op) {
-                (Flight::Write(job), op) => {
+            match (operation, completion.op) {
+                (Operation::Write(job), op) => {
                     drop(op);
                     let ok = completion.result.is_ok();
                     if !ok {
@@ -203,24 +226,24 @@ impl Worker {
                     }
                     self.shared.store.complete_write(job, ok, self.now);
                 }
-                (flight, IoOp::Read { buf, .. }) => self.complete_read(flight, buf, completion.result),
+                (operation, IoOp::Read { buf, .. }) => self.complete_read(operation, buf, completion.result),
                 (_, IoOp::Write { .. }) => unreachable!("a read was submitted as a read"),
             }
         }
-        self.flights.completions = completions;
+        self.in_flight.completions = completions;
         // What these have in common goes out in one piece.
         let mut answered = std::mem::take(&mut self.answered);
         for token in answered.drain(..) {
             self.drive(token);
         }
         self.answered = answered;
-        self.flights.submit_deferred(&self.shared, self.now);
+        self.in_flight.submit_deferred(&self.shared, self.now);
         Ok(())
     }
 
-    fn complete_read(&mut self, flight: Flight, buffer: IoBuf, result: io::Result<usize>) {
-        self.flights.reads -= 1;
-        self.flights.read_bytes -= buffer.len();
+    fn complete_read(&mut self, operation: Operation, buffer: IoBuf, result: io::Result<usize>) {
+        self.in_flight.reads -= 1;
+        self.in_flight.read_bytes -= buffer.len();
         self.shared.reads_in_flight.fetch_sub(1, Relaxed);
         let counters = self.counters();
         counters.ssd_device_reads.up();
@@ -235,33 +258,37 @@ impl Worker {
                 None
             }
         };
-        match flight {
-            Flight::Read { token, wanted: Wanted { ticket, plan, others } } => {
-                let is_last = self.connections.lend_output_for_last(token);
-                self.with_session(token, |session, ctx| {
+        match operation {
+            Operation::Read { token, wanted } => {
+                let is_last = self.lend_output_for_last(token);
+                let read_bytes = wanted.bytes();
+                let Wanted { ticket, plan, others } = wanted;
+                self.with_finished_read(token, |session, ctx| {
                     for (ticket, plan) in others {
-                        let bytes = bytes.map(|bytes| &buffer[..bytes]);
-                        session.get_done(ctx, ticket, Loaded { plan: &plan, bytes });
+                        let read = ReadBuffer { memory: Memory::Shared(&buffer), bytes };
+                        session.get_done(ctx, ticket, &plan, read);
                     }
                     session.read_done(ctx, ticket, plan, buffer, bytes);
                 });
+                // The reply is within what was taken for the read.
+                self.settle(token, read_bytes);
                 if is_last {
                     self.drive(token);
                 } else {
                     self.answered.push(token);
                 }
             }
-            Flight::Rescue(plan) => {
+            Operation::Rescue(plan) => {
                 let loaded = Loaded { plan: &plan, bytes: bytes.map(|bytes| &buffer[..bytes]) };
                 self.shared.store.readmit(loaded, self.now);
             }
-            Flight::Write(_) => {}
+            Operation::Write(_) => {}
         }
     }
 
     /// One line a second at most about a device that fails.
     fn report(&mut self, op: &IoOp, error: &io::Error) {
-        if self.flights.may_log(self.instant) {
+        if self.in_flight.may_log(self.instant) {
             let off = if self.shared.store.ssd_is_off() { "; the SSD tier is off, RAM goes on" } else { "" };
             eprintln!("larder: {op:?} failed: {error}{off}");
         }
@@ -269,7 +296,7 @@ impl Worker {
 
     /// Starts the writes and the upkeep reads that may start now.
     pub(super) fn start_writes(&mut self) {
-        if self.flights.queue.is_none() {
+        if self.in_flight.queue.is_none() {
             return;
         }
         loop {
@@ -277,19 +304,19 @@ impl Worker {
             let Some(job) = self.shared.store.next_write(reads_wait) else { break };
             let (device, offset, len) = (job.device, job.offset, job.data().len());
             let op = IoOp::Write { device, offset, source: Box::new(job.share()), len };
-            let place = self.flights.put(Flight::Write(job));
-            let Some(queue) = &mut self.flights.queue else { break };
+            let place = self.in_flight.put(Operation::Write(job));
+            let Some(queue) = &mut self.in_flight.queue else { break };
             if let Err(op) = queue.submit(u64::from(place), op) {
                 drop(op);
-                if let Some(Flight::Write(job)) = self.flights.take(u64::from(place)) {
+                if let Some(Operation::Write(job)) = self.in_flight.take(u64::from(place)) {
                     self.shared.store.put_back(job);
                 }
                 break;
             }
         }
-        if self.flights.room() > 0 {
+        if self.in_flight.room() > 0 {
             while let Some(plan) = self.shared.store.next_rescue() {
-                self.flights.submit_read(Flight::Rescue(plan), &self.shared, self.now);
+                self.in_flight.submit_read(Operation::Rescue(plan), &self.shared, self.now);
             }
         }
     }

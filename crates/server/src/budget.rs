@@ -1,0 +1,180 @@
+//! The bound on the memory held for peers: one number, shared by all workers, that every byte passes through.
+//!
+//! ```text
+//!   0              1/2             3/4              limit
+//!   +---------------+---------------+-----------------+
+//!   | long receives, replies, reads |                 |
+//!   |                replies, reads |                 |
+//!   |                               | reads, finishes |
+//! ```
+//! What is taken last finishes what was begun: a request that was received needs room for its reply, a reply
+//! for its read. So each [`Claim`] may fill the budget only so far, and what follows it always finds room in
+//! the end.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use crate::config::Config;
+
+/// What memory is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// To receive as much as a peer sends at a time.
+    Input,
+    /// To execute requests and hold their replies.
+    Output,
+    /// To read from the SSD, or to receive the rest of a request whose length is known.
+    Finish,
+}
+
+/// Memory held for peers, in bytes: their unfinished requests, the reads made for them, and what they have not
+/// taken of their replies.
+pub struct Budget {
+    limit: u64,
+    used: AtomicU64,
+    /// Workers with a connection that waits for memory.
+    pressing: AtomicUsize,
+    /// Bytes given back while there were any.
+    given_back: AtomicU64,
+}
+
+impl Budget {
+    /// A budget of `limit` bytes of which nothing is used.
+    pub fn new(limit: u64) -> Budget {
+        Budget {
+            limit,
+            used: AtomicU64::new(0),
+            pressing: AtomicUsize::new(0),
+            given_back: AtomicU64::new(0),
+        }
+    }
+
+    /// The bound, in bytes.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> u64 {
+        self.used.load(Relaxed)
+    }
+
+    fn ceiling(&self, claim: Claim) -> u64 {
+        match claim {
+            Claim::Input => self.limit / 2,
+            Claim::Output => self.limit / 4 * 3,
+            Claim::Finish => self.limit,
+        }
+    }
+
+    /// Whether `bytes` could be taken now. Takes nothing.
+    #[inline]
+    pub fn has_room(&self, bytes: u64, claim: Claim) -> bool {
+        self.used() + bytes <= self.ceiling(claim)
+    }
+
+    /// Takes `bytes` if there is room. A read that is large beside the whole budget finds room as soon as a
+    /// quarter at most is in use, so that it cannot wait for ever; the bound is exceeded by one such read at
+    /// most.
+    #[must_use]
+    pub fn take(&self, bytes: u64, claim: Claim) -> bool {
+        let ceiling = self.ceiling(claim);
+        let fits = |used: u64| {
+            let alone = claim == Claim::Finish && used <= self.limit / 4;
+            (used + bytes <= ceiling || alone).then_some(used + bytes)
+        };
+        self.used.fetch_update(Relaxed, Relaxed, fits).is_ok()
+    }
+
+    /// Gives `bytes` back.
+    pub fn give(&self, bytes: u64) {
+        self.exchange(bytes, 0);
+    }
+
+    /// Exchanges `before` bytes that were taken for `after` bytes that are held now. The caller has made sure
+    /// that `after` is within what it took, or that there was room for the difference.
+    #[inline]
+    pub fn exchange(&self, before: u64, after: u64) {
+        if before != after {
+            self.used.fetch_add(after.wrapping_sub(before), Relaxed);
+        }
+        if before > after && self.is_pressed() {
+            self.given_back.fetch_add(before - after, Relaxed);
+        }
+    }
+
+    /// Bytes given back while a connection waited for memory: whether this moves tells a crowd from a jam.
+    pub fn given_back(&self) -> u64 {
+        self.given_back.load(Relaxed)
+    }
+
+    /// Notes that one more worker, or one less, has a connection that waits for memory.
+    pub fn press(&self, more: bool) {
+        if more {
+            self.pressing.fetch_add(1, Relaxed);
+        } else {
+            self.pressing.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Whether a connection of any worker waits for memory.
+    pub fn is_pressed(&self) -> bool {
+        self.pressing.load(Relaxed) > 0
+    }
+}
+
+/// What memory a daemon takes besides `-m` and `--conn-memory`, in bytes: a fixed part that follows from the
+/// number of threads and connections, whatever peers do.
+pub fn fixed_bytes(config: &Config) -> u64 {
+    let value_bytes = COPIED_VALUE_BYTES_MAX;
+    let thread = crate::worker::buffer_bytes(value_bytes) * 2 + THREAD_BYTES;
+    PROCESS_BYTES
+        + thread as u64 * config.threads as u64
+        + CONNECTION_BYTES * u64::from(config.conn_limit)
+        + LONE_READ_BYTES
+}
+
+/// The memory of one worker's read buffers that are registered with the kernel, in bytes: part of the budget,
+/// an eighth of it for all workers together.
+pub fn slab_bytes(config: &Config) -> u64 {
+    let share = config.conn_memory_bytes / 8 / config.threads.max(1) as u64;
+    share.clamp(SLAB_BYTES_MIN, SLAB_BYTES_MAX)
+}
+
+/// The largest value that is copied into a reply.
+const COPIED_VALUE_BYTES_MAX: usize = 128 << 10;
+/// The program, its libraries, and what the allocator keeps for later.
+const PROCESS_BYTES: u64 = 16 << 20;
+/// A thread's stack and I/O queue.
+const THREAD_BYTES: usize = 256 << 10;
+/// A connection that holds nothing.
+const CONNECTION_BYTES: u64 = 1536;
+/// The one read by which the budget may be exceeded: of the largest item on the SSD.
+const LONE_READ_BYTES: u64 = 10 << 20;
+const SLAB_BYTES_MIN: u64 = 64 << 10;
+const SLAB_BYTES_MAX: u64 = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_finishes_finds_room_when_what_begins_does_not() {
+        let budget = Budget::new(1000);
+        assert!(budget.take(500, Claim::Input) && !budget.take(1, Claim::Input));
+        assert!(budget.take(250, Claim::Output) && !budget.take(1, Claim::Output));
+        assert!(budget.take(250, Claim::Finish) && !budget.take(1, Claim::Finish));
+        budget.give(600);
+        assert!(budget.has_room(100, Claim::Input) && !budget.has_room(101, Claim::Input));
+        budget.exchange(400, 0);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_read_larger_than_the_budget_goes_alone() {
+        let budget = Budget::new(1000);
+        assert!(budget.take(251, Claim::Output));
+        assert!(!budget.take(5000, Claim::Finish));
+        budget.give(1);
+        assert!(budget.take(5000, Claim::Finish) && !budget.take(1, Claim::Finish));
+    }
+}

@@ -1,0 +1,342 @@
+//! Driving a connection: receive what is there, execute it, send what can be sent, and account for the memory
+//! that stays.
+
+use std::io;
+
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::Worker;
+use crate::budget::Claim;
+use crate::session::{Ctx, Session, Wait};
+
+/// One receive takes at most this many bytes before others get their turn.
+pub(super) const RECEIVE_BYTES: usize = 64 << 10;
+/// The same where memory is short.
+const RECEIVE_BYTES_TIGHT: usize = 4 << 10;
+/// A session with more than this to send executes nothing further until some of it is sent.
+const OUTPUT_BYTES: usize = 256 << 10;
+/// The same where memory is short.
+const OUTPUT_BYTES_TIGHT: usize = 64 << 10;
+/// What else one drive may leave behind: heads of replies, places in queues.
+const SLACK_BYTES: usize = 16 << 10;
+/// How often a connection that is sent what it asked for goes on before others get their turn.
+const ROUNDS: u32 = 4;
+/// What a connection whose turn it is may read before the next one has its turn; one larger read goes alone.
+const READ_QUANTUM_BYTES: usize = 64 << 10;
+
+/// What a connection may do in one drive.
+#[derive(Clone, Copy)]
+struct Grant {
+    /// Bytes of the budget that were taken for it; 0 where there is so much room that nothing has to be taken.
+    taken_bytes: usize,
+    receive_bytes: usize,
+    output_bytes: usize,
+}
+
+/// How many reads a session may ask for.
+#[derive(Clone, Copy)]
+pub(super) struct ReadShare {
+    pub(super) reads: usize,
+    pub(super) bytes: usize,
+}
+
+/// The most bytes that one drive adds to what a connection holds: input, with a request that is completed by
+/// known length, and replies, of which the last may be as large as values are that are copied.
+fn drive_bytes_max(receive_bytes: usize, output_bytes: usize, value_bytes: usize) -> usize {
+    receive_bytes + output_bytes + 2 * value_bytes + SLACK_BYTES
+}
+
+/// The memory that a worker's own buffers take, in bytes, with values of up to `value_bytes` copied.
+pub(crate) fn buffer_bytes(value_bytes: usize) -> usize {
+    drive_bytes_max(RECEIVE_BYTES, OUTPUT_BYTES, value_bytes)
+}
+
+impl Worker {
+    /// The memory that a drive of the connection may need, where there is so much. Every byte that it will
+    /// hold afterwards is provided for here, before it is taken.
+    fn grant(&mut self, token: u64) -> Option<Grant> {
+        let budget = &self.shared.budget;
+        let value_bytes = self.shared.store.large_bytes();
+        // Where all workers together have room, none has to take any first.
+        let all = (drive_bytes_max(RECEIVE_BYTES, OUTPUT_BYTES, value_bytes) * self.inboxes.len()) as u64;
+        if budget.has_room(all, Claim::Output) {
+            let receive_bytes =
+                if budget.has_room(all, Claim::Input) { RECEIVE_BYTES } else { RECEIVE_BYTES_TIGHT };
+            return Some(Grant { taken_bytes: 0, receive_bytes, output_bytes: OUTPUT_BYTES });
+        }
+        let tight = drive_bytes_max(RECEIVE_BYTES_TIGHT, OUTPUT_BYTES_TIGHT, value_bytes);
+        if budget.take(tight as u64, Claim::Output) {
+            return Some(Grant {
+                taken_bytes: tight,
+                receive_bytes: RECEIVE_BYTES_TIGHT,
+                output_bytes: OUTPUT_BYTES_TIGHT,
+            });
+        }
+        // The end of a request whose memory is there already is always received: that makes room.
+        let missing = self.connections.session(token).map_or(0, |session| session.input_missing());
+        (missing > 0).then_some(Grant {
+            taken_bytes: 0,
+            receive_bytes: missing.min(RECEIVE_BYTES),
+            output_bytes: OUTPUT_BYTES_TIGHT,
+        })
+    }
+
+    /// Whether there is memory to drive one more connection.
+    pub(super) fn has_memory(&self) -> bool {
+        let value_bytes = self.shared.store.large_bytes();
+        let tight = drive_bytes_max(RECEIVE_BYTES_TIGHT, OUTPUT_BYTES_TIGHT, value_bytes);
+        self.shared.budget.has_room(tight as u64, Claim::Output)
+    }
+
+    /// Brings the budget in line with what the connection holds now, after `taken_bytes` had been taken for
+    /// it. A connection that has ended holds nothing.
+    pub(super) fn settle(&mut self, token: u64, taken_bytes: usize) {
+        let (mut before, mut after) = (taken_bytes, 0);
+        if let Some(connection) = self.connections.get(token) {
+            after = connection.session.memory_bytes();
+            before += std::mem::replace(&mut connection.held_bytes, after);
+        }
+        self.shared.budget.exchange(before as u64, after as u64);
+    }
+
+    /// The reads that a session may ask for without waiting for its turn: none while others wait.
+    fn unasked_share(&self) -> ReadShare {
+        let reads = if self.connections.read_waiters() > 0 { 0 } else { self.in_flight.room() };
+        ReadShare { reads, bytes: usize::MAX }
+    }
+
+    /// Calls a session with the surroundings it needs, then submits the reads it wants.
+    pub(super) fn with_session(
+        &mut self,
+        token: u64,
+        share: ReadShare,
+        output_bytes_max: usize,
+        call: impl FnOnce(&mut Session, &mut Ctx<'_>),
+    ) {
+        let Some(connection) = self.connections.get(token) else { return };
+        let mut ctx = Ctx {
+            shared: &self.shared,
+            counters: &self.shared.counters[self.number],
+            now: self.now,
+            instant: self.instant,
+            read_room: share.reads,
+            read_bytes: share.bytes,
+            output_bytes_max,
+            reads: self.in_flight.wanted(),
+        };
+        call(&mut connection.session, &mut ctx);
+        let asked = self.in_flight.wanted_bytes();
+        if asked > 0 {
+            self.connections.charge_read(token, asked);
+            self.in_flight.submit_wanted(token, &self.shared, self.now);
+        }
+    }
+
+    /// Calls a session whose read is done. Its memory has been taken with the read.
+    pub(super) fn with_finished_read(&mut self, token: u64, call: impl FnOnce(&mut Session, &mut Ctx<'_>)) {
+        let share = self.unasked_share();
+        self.with_session(token, share, OUTPUT_BYTES_TIGHT, call);
+    }
+
+    /// Receives, executes, sends, as far as that goes now.
+    pub(super) fn drive(&mut self, token: u64) {
+        self.drive_on(token, None);
+    }
+
+    /// Whether at most one read of the connection is under way, so that its answer can be sent at once; then
+    /// its session is lent the buffer to encode in.
+    pub(super) fn lend_output_for_last(&mut self, token: u64) -> bool {
+        let output = &mut self.output;
+        self.connections.session(token).is_none_or(|session| {
+            let is_last = session.gets_pending() <= 1;
+            if is_last {
+                session.out.lend(output);
+            }
+            is_last
+        })
+    }
+
+    /// Drives a connection that has waited for room or memory, or for its turn to read.
+    pub(super) fn drive_on(&mut self, token: u64, woken: Option<ReadShare>) {
+        let alive = self.send(token) && (self.is_waiting_for_memory(token) || self.execute(token, woken));
+        if let Some(session) = self.connections.session(token) {
+            session.out.give_back(&mut self.output);
+        }
+        if self.output.capacity() == 0 {
+            self.output = Vec::with_capacity(OUTPUT_BYTES_TIGHT);
+        }
+        let over = self.connections.session(token).is_none_or(|session| session.is_over());
+        if !alive || over {
+            return self.end(token);
+        }
+        self.settle(token, 0);
+        self.note_wait(token);
+    }
+
+    /// Gives a connection that waited for room or memory another try.
+    pub(super) fn wake(&mut self, token: u64) {
+        let share = self.unasked_share();
+        self.drive_on(token, Some(share));
+    }
+
+    /// Gives a connection that waited for it its turn to read. Returns whether it could read something, or had
+    /// no need to.
+    pub(super) fn wake_to_read(&mut self, token: u64, reads: usize) -> bool {
+        let before = self.in_flight.asked_bytes();
+        self.drive_on(token, Some(ReadShare { reads, bytes: READ_QUANTUM_BYTES }));
+        let waits = self.connections.session(token).is_some_and(|session| session.wait() == Wait::Reads);
+        !waits || self.in_flight.asked_bytes() > before
+    }
+
+    fn is_waiting_for_memory(&mut self, token: u64) -> bool {
+        self.connections.get(token).is_some_and(|connection| connection.is_parked())
+    }
+
+    /// Executes and receives, if there is memory for it. Returns whether the connection lives on.
+    fn execute(&mut self, token: u64, woken: Option<ReadShare>) -> bool {
+        let Some(connection) = self.connections.get(token) else { return false };
+        if woken.is_none() && !connection.can_go_on(OUTPUT_BYTES) {
+            return true;
+        }
+        let Some(grant) = self.grant(token) else {
+            self.connections.park(token);
+            return true;
+        };
+        if let Some(session) = self.connections.session(token) {
+            session.out.lend(&mut self.output);
+        }
+        let alive = self.execute_with(token, grant, woken);
+        if let Some(session) = self.connections.session(token) {
+            session.out.give_back(&mut self.output);
+        }
+        self.settle(token, grant.taken_bytes);
+        alive
+    }
+
+    fn execute_with(&mut self, token: u64, grant: Grant, woken: Option<ReadShare>) -> bool {
+        let output_bytes = grant.output_bytes;
+        if let Some(share) = woken {
+            self.with_session(token, share, output_bytes, Session::resume);
+        } else if self.can_resume(token, output_bytes) {
+            let share = self.unasked_share();
+            self.with_session(token, share, output_bytes, Session::resume);
+        }
+        if !self.send(token) || !self.receive(token, grant) || !self.send(token) {
+            return false;
+        }
+        for _ in 0..ROUNDS {
+            if !self.can_resume(token, output_bytes) {
+                break;
+            }
+            let share = self.unasked_share();
+            self.with_session(token, share, output_bytes, Session::resume);
+            if !self.send(token) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether the session can go on, and what it has to say then can be sent.
+    fn can_resume(&mut self, token: u64, output_bytes: usize) -> bool {
+        let drains = |session: &Session| session.wait() == Wait::Drain;
+        self.connections.get(token).is_some_and(|connection| {
+            let session = &connection.session;
+            session.can_resume(output_bytes) && (connection.writable || !drains(session))
+        })
+    }
+
+    /// One receive and what follows from it; false when the connection is at its end.
+    fn receive(&mut self, token: u64, grant: Grant) -> bool {
+        let share = self.unasked_share();
+        let Some(connection) = self.connections.get(token) else { return false };
+        if !connection.readable || !connection.session.wants_input() {
+            return true;
+        }
+        connection.last_active = self.instant;
+        let (into_value, wanted, result) = match connection.session.receive_into() {
+            Some(spare) => {
+                let wanted = spare.len();
+                (true, wanted, recv(&connection.socket, spare, RecvFlags::empty()).map(|(len, _)| len))
+            }
+            None => {
+                let input = &mut self.input[..grant.receive_bytes];
+                let wanted = input.len();
+                (false, wanted, recv(&connection.socket, input, RecvFlags::empty()).map(|(len, _)| len))
+            }
+        };
+        let len = match result {
+            Ok(0) => {
+                // What was asked before the end is still answered.
+                self.with_session(token, share, grant.output_bytes, |session, _| session.close());
+                return true;
+            }
+            Ok(len) => len,
+            Err(error) => match io::Error::from(error).kind() {
+                io::ErrorKind::WouldBlock => {
+                    connection.readable = false;
+                    return true;
+                }
+                io::ErrorKind::Interrupted => {
+                    self.connections.take_turn(token);
+                    return true;
+                }
+                _ => return false,
+            },
+        };
+        // A short read empties a stream socket; what comes later raises another edge, but for an end already
+        // told of.
+        connection.readable = len == wanted || connection.ended;
+        connection.moved_bytes += len as u64;
+        self.counters().bytes_read.add(len as u64);
+        self.received_bytes += len;
+        if into_value {
+            self.with_session(token, share, grant.output_bytes, |session, ctx| session.received(ctx, len));
+        } else {
+            let input = std::mem::take(&mut self.input);
+            self.with_session(token, share, grant.output_bytes, |session, ctx| {
+                session.advance(ctx, &input[..len]);
+            });
+            self.input = input;
+        }
+        true
+    }
+
+    /// Sends what can be sent; false when the peer is gone.
+    pub(super) fn send(&mut self, token: u64) -> bool {
+        let Some(connection) = self.connections.get(token) else { return false };
+        if !connection.writable || connection.session.out.is_empty() {
+            return true;
+        }
+        let (socket, writable) = (&connection.socket, &mut connection.writable);
+        let sent = connection.session.out.flush(|bytes, more| {
+            let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
+            let sent = send(socket, bytes, flags).map_err(io::Error::from);
+            if matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+                *writable = false;
+            }
+            sent
+        });
+        if let Ok(bytes) = sent {
+            if bytes > 0 {
+                connection.last_active = self.instant;
+                connection.moved_bytes += bytes;
+                self.shared.counters[self.number].bytes_written.add(bytes);
+            }
+            return true;
+        }
+        false
+    }
+
+    /// Sees to it that a connection which could go on does so, whatever woke it.
+    fn note_wait(&mut self, token: u64) {
+        let Some(connection) = self.connections.get(token) else { return };
+        match connection.session.wait() {
+            _ if connection.is_parked() => {}
+            Wait::Room => self.connections.wait_for_room(token),
+            Wait::Reads => self.connections.wait_for_read(token),
+            _ if connection.can_go_on(OUTPUT_BYTES) => self.connections.take_turn(token),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Taking memory back from peers that hold it and do not move, while others wait for it.
+
+use std::time::{Duration, Instant};
+
+use super::Worker;
+use crate::session::Wait;
+
+/// A peer that moves fewer bytes than [`MOVED_BYTES_MIN`] in this time is taken to stand still.
+const STILL: Duration = Duration::from_millis(250);
+const MOVED_BYTES_MIN: u64 = 4 << 10;
+/// Connections that hold less are not worth closing.
+const HELD_BYTES_MIN: usize = 2 << 10;
+
+/// Where a worker's reclaiming stands.
+#[derive(Default)]
+pub(super) struct Reclaim {
+    /// Whether the budget was told that a connection of this worker waits for memory.
+    pub(super) presses: bool,
+    looked_at: Option<Instant>,
+    /// How much memory had been given back, and when that moved last.
+    given_back: u64,
+    given_back_at: Option<Instant>,
+}
+
+impl Worker {
+    /// Tells the budget whether a connection of this worker waits for memory.
+    pub(super) fn press(&mut self) {
+        let presses = self.connections.parked() > 0 || self.read_is_blocked;
+        if std::mem::replace(&mut self.reclaim.presses, presses) != presses {
+            self.shared.budget.press(presses);
+        }
+    }
+
+    /// Closes the largest of this worker's connections that do not move, if memory is short anywhere: enough
+    /// of them to free an eighth of the budget.
+    pub(super) fn reclaim(&mut self) {
+        let (now, budget) = (self.instant, &self.shared.budget);
+        let is_early = self.reclaim.looked_at.is_some_and(|last| now.duration_since(last) < STILL / 5);
+        if !budget.is_pressed() || is_early {
+            return;
+        }
+        self.reclaim.looked_at = Some(now);
+        let enough = (budget.limit() / 8) as usize;
+        let is_jammed = self.is_jammed();
+        let mut holders: Vec<(usize, u64, bool)> = Vec::new();
+        for (token, connection) in self.connections.all() {
+            let since = now.duration_since(connection.moved_since);
+            let is_still = since >= STILL && connection.moved_bytes < MOVED_BYTES_MIN;
+            if since >= STILL {
+                (connection.moved_since, connection.moved_bytes) = (now, 0);
+            }
+            let waits = connection.awaits_peer() || is_jammed && connection.session.wait() != Wait::Read;
+            let is_to_go = waits && (is_still || is_jammed);
+            if is_to_go && connection.held_bytes >= HELD_BYTES_MIN {
+                holders.push((connection.held_bytes, token, !connection.session.out.is_empty()));
+            }
+        }
+        holders.sort_unstable_by(|one, two| two.cmp(one));
+        let mut freed = 0;
+        for (bytes, token, is_unread) in holders {
+            if freed >= enough {
+                break;
+            }
+            freed += bytes;
+            let counters = self.counters();
+            if is_unread { &counters.unread_kicks } else { &counters.unsent_kicks }.up();
+            if self.shared.logs(1) {
+                eprintln!(
+                    "larder: closed a connection that held {bytes} bytes and stood still; see --conn-memory"
+                );
+            }
+            self.end(token);
+        }
+    }
+
+    /// Whether a connection of this worker waits for memory while next to none is given back anywhere: what is
+    /// held is held by requests that all need more before they can be executed.
+    fn is_jammed(&mut self) -> bool {
+        let (now, budget, reclaim) = (self.instant, &self.shared.budget, &mut self.reclaim);
+        let given_back = budget.given_back();
+        let moves = given_back.wrapping_sub(reclaim.given_back) >= budget.limit() / 8;
+        let since = reclaim.given_back_at.filter(|_| reclaim.presses && !moves);
+        if since.is_none() {
+            (reclaim.given_back, reclaim.given_back_at) = (given_back, Some(now));
+        }
+        since.is_some_and(|since| now.duration_since(since) >= STILL)
+    }
+}
