@@ -1,15 +1,17 @@
 //! The bound on the memory held for peers: one number, shared by all workers, that every byte passes through.
 //!
 //! ```text
-//!   0              1/2             3/4              limit
-//!   +---------------+---------------+-----------------+
-//!   | long receives, replies, reads |                 |
-//!   |                replies, reads |                 |
-//!   |                               | reads, finishes |
+//!   0              1/2  5/8  3/4  7/8  limit
+//!   +---------------+----+----+----+----+
+//!   | long receives |    .    .    .    .
+//!   | replies            |    .    .    .
+//!   | replies to light peers  |    .    .
+//!   | reads                        |    .
+//!   | reads for light peers             |
 //! ```
 //! What is taken last finishes what was begun: a request that was received needs room for its reply, a reply
 //! for its read. So each [`Claim`] may fill the budget only so far, and what follows it always finds room in
-//! the end.
+//! the end. A light peer, one that was served less than its share, finds room where greedy ones do not.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -21,9 +23,15 @@ pub enum Claim {
     /// To receive as much as a peer sends at a time.
     Input,
     /// To execute requests and hold their replies.
-    Output,
+    Output {
+        /// For a peer that was served less than its share.
+        light: bool,
+    },
     /// To read from the SSD, or to receive the rest of a request whose length is known.
-    Finish,
+    Finish {
+        /// For a peer that was served less than its share.
+        light: bool,
+    },
 }
 
 /// Memory held for peers, in bytes: their unfinished requests, the reads made for them, and what they have not
@@ -60,9 +68,11 @@ impl Budget {
 
     fn ceiling(&self, claim: Claim) -> u64 {
         match claim {
-            Claim::Input => self.limit / 2,
-            Claim::Output => self.limit / 4 * 3,
-            Claim::Finish => self.limit,
+            Claim::Input => self.limit / 8 * 4,
+            Claim::Output { light: false } => self.limit / 8 * 5,
+            Claim::Output { light: true } => self.limit / 8 * 6,
+            Claim::Finish { light: false } => self.limit / 8 * 7,
+            Claim::Finish { light: true } => self.limit,
         }
     }
 
@@ -79,7 +89,7 @@ impl Budget {
     pub fn take(&self, bytes: u64, claim: Claim) -> bool {
         let ceiling = self.ceiling(claim);
         let fits = |used: u64| {
-            let alone = claim == Claim::Finish && used <= self.limit / 4;
+            let alone = matches!(claim, Claim::Finish { .. }) && used <= self.limit / 4;
             (used + bytes <= ceiling || alone).then_some(used + bytes)
         };
         self.used.fetch_update(Relaxed, Relaxed, fits).is_ok()
@@ -157,24 +167,30 @@ const SLAB_BYTES_MAX: u64 = 4 << 20;
 mod tests {
     use super::*;
 
+    const OUTPUT: Claim = Claim::Output { light: false };
+    const FINISH: Claim = Claim::Finish { light: false };
+
     #[test]
     fn what_finishes_finds_room_when_what_begins_does_not() {
-        let budget = Budget::new(1000);
-        assert!(budget.take(500, Claim::Input) && !budget.take(1, Claim::Input));
-        assert!(budget.take(250, Claim::Output) && !budget.take(1, Claim::Output));
-        assert!(budget.take(250, Claim::Finish) && !budget.take(1, Claim::Finish));
-        budget.give(600);
+        let budget = Budget::new(800);
+        let claims =
+            [Claim::Input, OUTPUT, Claim::Output { light: true }, FINISH, Claim::Finish { light: true }];
+        assert!(budget.take(300, Claim::Input));
+        for claim in claims {
+            assert!(budget.take(100, claim) && !budget.take(1, claim), "{claim:?}");
+        }
+        budget.give(500);
         assert!(budget.has_room(100, Claim::Input) && !budget.has_room(101, Claim::Input));
-        budget.exchange(400, 0);
-        assert_eq!(budget.used(), 0);
+        budget.exchange(300, 0);
+        assert_eq!((budget.used(), budget.given_back()), (0, 0));
     }
 
     #[test]
     fn a_read_larger_than_the_budget_goes_alone() {
         let budget = Budget::new(1000);
-        assert!(budget.take(251, Claim::Output));
-        assert!(!budget.take(5000, Claim::Finish));
+        assert!(budget.take(251, OUTPUT));
+        assert!(!budget.take(5000, FINISH));
         budget.give(1);
-        assert!(budget.take(5000, Claim::Finish) && !budget.take(1, Claim::Finish));
+        assert!(budget.take(5000, FINISH) && !budget.take(1, FINISH));
     }
 }

@@ -51,6 +51,8 @@ pub struct Ctx<'a> {
     pub read_room: usize,
     /// While this is not 0, another read may be asked for; each takes its bytes off.
     pub read_bytes: usize,
+    /// Whether the peer was served less than its share.
+    pub is_light: bool,
     /// With more than this to send, the session executes nothing further until some of it is sent.
     pub output_bytes_max: usize,
 }
@@ -468,7 +470,7 @@ impl Session {
 
     fn claim_read(ctx: &mut Ctx<'_>, bytes: usize) -> bool {
         let may = ctx.reads.len() < ctx.read_room && ctx.read_bytes > 0;
-        let claimed = may && ctx.shared.budget.take(bytes as u64, Claim::Finish);
+        let claimed = may && ctx.shared.budget.take(bytes as u64, Claim::Finish { light: ctx.is_light });
         if claimed {
             ctx.read_bytes = ctx.read_bytes.saturating_sub(bytes);
         }

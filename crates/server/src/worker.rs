@@ -10,6 +10,7 @@
 
 mod connection;
 mod drive;
+mod fair_queue;
 mod in_flight;
 mod reclaim;
 
@@ -355,10 +356,11 @@ impl Worker {
             self.wake(token);
         }
         for _ in 0..self.connections.parked() {
-            if !self.has_memory() {
+            let Some(token) = self.connections.first_parked() else { break };
+            if !self.has_memory(token) {
                 break;
             }
-            let Some(token) = self.connections.take_parked() else { break };
+            self.connections.take_parked();
             self.wake(token);
         }
         self.read_is_blocked = false;

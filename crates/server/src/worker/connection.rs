@@ -1,11 +1,12 @@
 //! A worker's connections: sockets with their sessions, which of them want a turn, which of them wait for what.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 
+use super::fair_queue::{Account, FairQueue};
 use crate::config::Protocol;
 use crate::session::{Session, Wait};
 
@@ -28,10 +29,7 @@ pub(super) struct Connection {
     pub(super) moved_since: Instant,
     /// Bytes of the budget that this connection holds.
     pub(super) held_bytes: usize,
-    /// The virtual time at which its last read is paid for (see [`Connections::wait_for_read`]).
-    read_paid: u64,
-    /// Bytes it read in its last turn, which the next one is expected to be like.
-    read_bytes: u64,
+    account: Account,
     generation: u32,
 }
 
@@ -54,6 +52,9 @@ impl Connection {
     }
 }
 
+/// A connection that holds no more than this holds little.
+const LIGHT_HELD_BYTES: usize = 64 << 10;
+
 /// All connections of one worker. A token is a place and the generation of the connection in it.
 pub(super) struct Connections {
     places: Vec<Option<Connection>>,
@@ -62,13 +63,10 @@ pub(super) struct Connections {
     turns: VecDeque<u64>,
     /// Connections that wait for room in RAM or on the SSD.
     room_waiters: Vec<u64>,
-    /// Connections that wait for a turn to read, by virtual time and then by arrival.
-    read_waiters: BTreeMap<(u64, u64), u64>,
-    read_arrivals: u64,
-    /// The virtual time: bytes read, divided by the connections that waited for their turn meanwhile.
-    read_now: u64,
-    /// Connections that wait for memory, first come first served.
-    parked: VecDeque<u64>,
+    /// Connections that wait for a turn to read.
+    read_waiters: FairQueue,
+    /// Connections that wait for memory.
+    parked: FairQueue,
 }
 
 fn token_of(place: usize, generation: u32) -> u64 {
@@ -83,10 +81,8 @@ impl Connections {
             free: Vec::new(),
             turns: VecDeque::new(),
             room_waiters: Vec::new(),
-            read_waiters: BTreeMap::new(),
-            read_arrivals: 0,
-            read_now: 0,
-            parked: VecDeque::new(),
+            read_waiters: FairQueue::default(),
+            parked: FairQueue::default(),
         }
     }
 
@@ -111,8 +107,7 @@ impl Connections {
             moved_bytes: 0,
             moved_since: now,
             held_bytes: 0,
-            read_paid: 0,
-            read_bytes: 0,
+            account: Account::default(),
             generation,
         });
         token_of(place, generation)
@@ -214,41 +209,44 @@ impl Connections {
         }
     }
 
-    /// The connection gets its turn to read.
-    ///
-    /// Turns are given by weighted fair queueing (Demers, Keshav and Shenker, 1989), all connections alike: next
-    /// is the connection whose read would end first if all that wait were served at once, a byte each in turn.
-    /// So a connection that reads little hardly waits for what others have queued, whatever the sizes of their
-    /// reads.
+    /// Notes that one turn of the connection took `bytes`: read for it, or to be sent to it.
+    pub(super) fn charge(&mut self, token: u64, bytes: u64) {
+        let Some(connection) = self.places.get_mut(token as u32 as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        // It waits in one of both queues at most.
+        let queue = if self.read_waiters.len() > 0 { &mut self.read_waiters } else { &mut self.parked };
+        queue.charge(&mut connection.account, bytes);
+    }
+
+    /// Whether the connection takes and holds little.
+    pub(super) fn is_light(&mut self, token: u64) -> bool {
+        self.get(token).is_some_and(|c| c.account.is_light() && c.held_bytes <= LIGHT_HELD_BYTES)
+    }
+
+    /// The connection waits for its turn to read.
     pub(super) fn wait_for_read(&mut self, token: u64) {
-        let now = self.read_now;
-        let arrival = self.read_arrivals;
         if let Some(connection) = self.get(token)
             && !std::mem::replace(&mut connection.waits, true)
         {
-            let end = connection.read_paid.max(now) + connection.read_bytes;
-            self.read_waiters.insert((end, arrival), token);
-            self.read_arrivals += 1;
+            let account = connection.account;
+            self.read_waiters.push(token, &account);
         }
     }
 
-    /// Notes that the connection was let through to read `bytes`.
-    pub(super) fn charge_read(&mut self, token: u64, bytes: usize) {
-        let (now, bytes) = (self.read_now, bytes as u64);
-        if let Some(connection) = self.get(token) {
-            connection.read_paid = connection.read_paid.max(now) + bytes;
-            connection.read_bytes = bytes;
-        }
-        self.read_now += bytes / (self.read_waiters.len() as u64 + 1);
-    }
-
-    /// The connection waits for memory, behind those that wait already.
+    /// The connection waits for memory.
     pub(super) fn park(&mut self, token: u64) {
         if let Some(connection) = self.get(token)
             && !std::mem::replace(&mut connection.parked, true)
         {
-            self.parked.push_back(token);
+            let account = connection.account;
+            self.parked.push(token, &account);
         }
+    }
+
+    /// The connection that waits for memory and is next.
+    pub(super) fn first_parked(&self) -> Option<u64> {
+        self.parked.first()
     }
 
     pub(super) fn take_room_waiters(&mut self) -> Vec<u64> {
@@ -258,13 +256,13 @@ impl Connections {
     }
 
     pub(super) fn take_read_waiter(&mut self) -> Option<u64> {
-        let (_, waiter) = self.read_waiters.pop_first()?;
+        let waiter = self.read_waiters.pop()?;
         self.waits_no_more(waiter);
         Some(waiter)
     }
 
     pub(super) fn take_parked(&mut self) -> Option<u64> {
-        let token = self.parked.pop_front()?;
+        let token = self.parked.pop()?;
         if let Some(connection) = self.get(token) {
             connection.parked = false;
         }
@@ -275,64 +273,5 @@ impl Connections {
         if let Some(connection) = self.get(token) {
             connection.waits = false;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::net::UnixStream;
-
-    fn connections(count: usize) -> (Connections, Vec<u64>) {
-        let mut all = Connections::new();
-        let tokens = (0..count)
-            .map(|_| {
-                let (socket, _) = UnixStream::pair().expect("a descriptor");
-                all.add(socket.into(), Protocol::Auto, Instant::now())
-            })
-            .collect();
-        (all, tokens)
-    }
-
-    #[test]
-    fn a_connection_that_reads_little_is_next_whatever_others_have_queued() {
-        let (mut all, tokens) = connections(101);
-        let (modest, greedy) = tokens.split_last().expect("some");
-        for _ in 0..3 {
-            for token in greedy {
-                all.wait_for_read(*token);
-                let first = all.take_read_waiter().expect("one waits");
-                all.charge_read(first, 1 << 20);
-            }
-        }
-        greedy.iter().for_each(|token| all.wait_for_read(*token));
-        for _ in 0..500 {
-            all.wait_for_read(*modest);
-            let mut ahead = 0;
-            while let Some(other) = all.take_read_waiter().filter(|next| next != modest) {
-                all.charge_read(other, 1 << 20);
-                all.wait_for_read(other);
-                ahead += 1;
-            }
-            assert!(ahead <= 2, "{ahead} of a hundred are ahead");
-            all.charge_read(*modest, 4096);
-            let other = all.take_read_waiter().expect("a hundred wait");
-            all.charge_read(other, 1 << 20);
-            all.wait_for_read(other);
-        }
-    }
-
-    #[test]
-    fn connections_that_read_alike_take_turns() {
-        let (mut all, tokens) = connections(5);
-        let mut counts = [0; 5];
-        tokens.iter().for_each(|token| all.wait_for_read(*token));
-        for _ in 0..100 {
-            let next = all.take_read_waiter().expect("all wait");
-            counts[tokens.iter().position(|token| *token == next).expect("known")] += 1;
-            all.charge_read(next, 4096);
-            all.wait_for_read(next);
-        }
-        assert_eq!(counts, [20; 5]);
     }
 }

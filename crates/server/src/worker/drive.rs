@@ -55,17 +55,18 @@ impl Worker {
     /// The memory that a drive of the connection may need, where there is so much. Every byte that it will
     /// hold afterwards is provided for here, before it is taken.
     fn grant(&mut self, token: u64) -> Option<Grant> {
+        let claim = Claim::Output { light: self.connections.is_light(token) };
         let budget = &self.shared.budget;
         let value_bytes = self.shared.store.large_bytes();
         // Where all workers together have room, none has to take any first.
         let all = (drive_bytes_max(RECEIVE_BYTES, OUTPUT_BYTES, value_bytes) * self.inboxes.len()) as u64;
-        if budget.has_room(all, Claim::Output) {
+        if budget.has_room(all, claim) {
             let receive_bytes =
                 if budget.has_room(all, Claim::Input) { RECEIVE_BYTES } else { RECEIVE_BYTES_TIGHT };
             return Some(Grant { taken_bytes: 0, receive_bytes, output_bytes: OUTPUT_BYTES });
         }
         let tight = drive_bytes_max(RECEIVE_BYTES_TIGHT, OUTPUT_BYTES_TIGHT, value_bytes);
-        if budget.take(tight as u64, Claim::Output) {
+        if budget.take(tight as u64, claim) {
             return Some(Grant {
                 taken_bytes: tight,
                 receive_bytes: RECEIVE_BYTES_TIGHT,
@@ -81,11 +82,12 @@ impl Worker {
         })
     }
 
-    /// Whether there is memory to drive one more connection.
-    pub(super) fn has_memory(&self) -> bool {
+    /// Whether there is memory to drive the connection.
+    pub(super) fn has_memory(&mut self, token: u64) -> bool {
+        let claim = Claim::Output { light: self.connections.is_light(token) };
         let value_bytes = self.shared.store.large_bytes();
         let tight = drive_bytes_max(RECEIVE_BYTES_TIGHT, OUTPUT_BYTES_TIGHT, value_bytes);
-        self.shared.budget.has_room(tight as u64, Claim::Output)
+        self.shared.budget.has_room(tight as u64, claim)
     }
 
     /// Brings the budget in line with what the connection holds now, after `taken_bytes` had been taken for
@@ -113,6 +115,7 @@ impl Worker {
         output_bytes_max: usize,
         call: impl FnOnce(&mut Session, &mut Ctx<'_>),
     ) {
+        let is_light = self.connections.is_light(token);
         let Some(connection) = self.connections.get(token) else { return };
         let mut ctx = Ctx {
             shared: &self.shared,
@@ -121,13 +124,18 @@ impl Worker {
             instant: self.instant,
             read_room: share.reads,
             read_bytes: share.bytes,
+            is_light,
             output_bytes_max,
             reads: self.in_flight.wanted(),
         };
+        let before = connection.session.out.bytes();
         call(&mut connection.session, &mut ctx);
+        let encoded = connection.session.out.bytes().saturating_sub(before);
         let asked = self.in_flight.wanted_bytes();
+        if asked + encoded > 0 {
+            self.connections.charge(token, (asked + encoded) as u64);
+        }
         if asked > 0 {
-            self.connections.charge_read(token, asked);
             self.in_flight.submit_wanted(token, &self.shared, self.now);
         }
     }

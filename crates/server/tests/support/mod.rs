@@ -169,6 +169,7 @@ impl Client {
             instant: server.began + server.waited.get(),
             read_room: self.read_room.saturating_sub(self.owed.len()),
             read_bytes: usize::MAX,
+            is_light: true,
             output_bytes_max: OUTPUT_BYTES,
             reads: &mut reads,
         };
