@@ -21,7 +21,6 @@ DIFFERENCES = {
     "set extra args": ("surplus arguments are ignored", b"STORED\r\nVALUE a 0 2\r\nhi\r\nEND\r\n"),
     "set bad flags": ("the data of a malformed store is swallowed", BAD_LINE + VERSION),
     "set bad flags neg": ("the data of a malformed store is swallowed", BAD_LINE + VERSION),
-    "set flags 2^32": ("client flags have 32 bits", BAD_LINE + VERSION),
     "set bad exp": ("the data of a malformed store is swallowed", BAD_LINE + VERSION),
     "set long key": ("the data of a malformed store is swallowed", BAD_LINE + VERSION),
     "cas no unique": ("the data of a malformed store is swallowed", BAD_LINE + VERSION),

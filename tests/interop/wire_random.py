@@ -2,7 +2,7 @@
 
 What memcached answers differently from 1.6.40 on is not made here: too few or too many arguments, lines of fewer than
 four bytes, headers of stores that are wrong behind the length, ms with the flag s, appends that make an item, the
-flags E and x, mg with C, flags beyond 32 bits, bget. The rest is to be equal to the byte.
+flags E and x, mg with C, bget. The rest is to be equal to the byte.
 
 Nor is what memcached 1.6.18 itself does not answer the same way twice, or only because of how it keeps items:
 - A number that gets shorter keeps its length, filled with blanks, while nothing else holds the item. One that gets
@@ -34,7 +34,7 @@ class Maker:
         return self.random.choice(KEYS)
 
     def ttl(self):
-        return self.random.choice([*TTLS, -1] if self.random.random() < 0.2 else TTLS)
+        return self.random.choice([*TTLS, -1, 2**32 - 1, 2**32 + 100_000, 2**63 - 1] if self.random.random() < 0.2 else TTLS)
 
     def value(self):
         r = self.random
@@ -67,7 +67,7 @@ class Maker:
                 # More than an item may have, so that the old value goes.
                 value = b"z" * 1_200_000
             return b"%b %b %d %d %d%b\r\n%b\r\n" % (
-                word, self.key(), r.choice([0, 5, 0xFFFFFFFF]), self.ttl(), len(value), quiet, value
+                word, self.key(), r.choice([0, 5, 0xFFFFFFFF, 2**32 + 9]), self.ttl(), len(value), quiet, value
             )
         if verb == "arithmetic":
             return self.arithmetic(quiet)
@@ -97,7 +97,7 @@ class Maker:
         verb = r.choice([b"mg"] * 5 + [b"ms"] * 4 + [b"md"] * 2 + [b"ma"] * 3)
         if verb == b"mg":
             vivify = [self.number(b"N", TTLS[1:])] if r.random() < 0.2 and not self.pipelined else []
-            recache = [self.number(b"R", [30, 50_000])] if r.random() < 0.3 and not self.pipelined else []
+            recache = [self.number(b"R", [30, 50_000, 2**32 + 30])] if r.random() < 0.3 and not self.pipelined else []
             touch = [ttl] if r.random() < 0.3 else []
             # A hit's age counts seconds, and two servers may see different ones; so l is not asked for.
             hit = [] if self.pipelined else [b"h", b"c"]

@@ -79,7 +79,7 @@ fn lru(mut tokens: Tokens<'_>) -> Result<Lru, &'static str> {
             _ => Err(text::ERROR),
         },
         Some(b"temp_ttl") => {
-            let seconds = tokens.next().and_then(number::signed_32).ok_or(text::ERROR)?;
+            let seconds = tokens.next().and_then(number::low_signed_32).ok_or(text::ERROR)?;
             Ok(Lru::TempTtl(u32::try_from(seconds).ok()))
         }
         _ => Err(text::ERROR),
@@ -89,7 +89,7 @@ fn lru(mut tokens: Tokens<'_>) -> Result<Lru, &'static str> {
 fn slabs(mut tokens: Tokens<'_>) -> Result<Slabs, &'static str> {
     match (tokens.next(), tokens.next(), tokens.next(), tokens.next()) {
         (Some(b"reassign"), Some(source), Some(destination), None) => {
-            let class = |token| number::signed_32(token).ok_or(text::BAD_FORMAT);
+            let class = |token| number::low_signed_32(token).ok_or(text::BAD_FORMAT);
             Ok(Slabs::Reassign { source: class(source)?, destination: class(destination)? })
         }
         (Some(b"automove"), Some(b"ratio" | b"freeratio"), Some(value), _) => {

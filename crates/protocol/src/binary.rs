@@ -177,13 +177,13 @@ fn request<'a>(
             reply,
         }),
         op::INCREMENT | op::DECREMENT => {
-            let (delta, initial, exptime) = (extras.u64(), extras.u64(), extras.u32());
+            let (delta, initial, seconds) = (extras.u64(), extras.u64(), extras.u32());
             Request::Arith(Arith {
                 key: Key::plain(key),
                 delta,
                 decrement: opcode == op::DECREMENT,
                 // All ones: do not create.
-                initial: (exptime != u32::MAX).then(|| (initial, clamped(exptime))),
+                initial: (seconds != u32::MAX).then(|| (initial, exptime(seconds))),
                 compare,
                 new_cas: None,
                 touch: None,
@@ -219,11 +219,12 @@ impl Extras<'_> {
     }
 
     fn exptime(&mut self) -> Exptime {
-        clamped(self.u32())
+        exptime(self.u32())
     }
 }
 
-/// An expiry here is unsigned: all ones is a date far off, not the past that the same bits are in text.
-fn clamped(exptime: u32) -> Exptime {
-    Exptime(i32::try_from(exptime).unwrap_or(i32::MAX))
+/// Returns an expiry of the binary wire, which is unsigned: all ones is a date in 2106, not the past that the
+/// same bits are in text.
+fn exptime(seconds: u32) -> Exptime {
+    Exptime(i64::from(seconds))
 }

@@ -74,13 +74,13 @@ fn get_and_touch<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, with_cas: bool) -
     let Some(exptime) = exptime.filter(|_| !keys.is_empty()) else {
         return frame.reject(text::BAD_FORMAT, false);
     };
-    let Some(exptime) = number::signed_32(exptime) else {
+    let Some(exptime) = number::low_signed_32(exptime) else {
         return frame.reject(text::BAD_EXPTIME, false);
     };
     let Some(keys) = Keys::line(keys) else {
         return frame.reject(text::BAD_FORMAT, false);
     };
-    frame.request(Request::Get(read(keys, Some(Exptime(exptime)), with_cas)))
+    frame.request(Request::Get(read(keys, Some(exptime.into()), with_cas)))
 }
 
 #[inline]
@@ -118,7 +118,8 @@ fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, mode: StoreMode, compares
     if key.len() > LIMITS.key_bytes_max {
         return malformed();
     }
-    let (Some(flags), Some(exptime)) = (number::unsigned_32(flags), number::signed_32(exptime)) else {
+    let (Some(flags), Some(exptime)) = (number::low_unsigned_32(flags), number::low_signed_32(exptime))
+    else {
         return malformed();
     };
     let compare = if compares {
@@ -135,7 +136,7 @@ fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, mode: StoreMode, compares
         value: &[],
         mode,
         flags,
-        exptime: Exptime(exptime),
+        exptime: exptime.into(),
         compare,
         new_cas: None,
         invalidate: false,
@@ -203,10 +204,10 @@ fn touch<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     if key.len() > LIMITS.key_bytes_max {
         return frame.reject(text::BAD_FORMAT, noreply);
     }
-    let Some(exptime) = number::signed_32(exptime) else {
+    let Some(exptime) = number::low_signed_32(exptime) else {
         return frame.reject(text::BAD_EXPTIME, noreply);
     };
-    let exptime = Exptime(exptime);
+    let exptime = exptime.into();
     frame.request(Request::Touch(Touch { key: Key::plain(key), exptime, reply: reply(Verb::Touch, noreply) }))
 }
 
@@ -215,10 +216,10 @@ fn flush<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let noreply = is_noreply(frame.line);
     let rest = tokens.rest();
     let alone = rest.is_empty() || (noreply && token::trim_end(rest) == b"noreply");
-    let delay = if alone { Some(0) } else { tokens.next().and_then(number::signed_32) };
+    let delay = if alone { Some(0) } else { tokens.next().and_then(number::low_signed_32) };
     match delay {
         Some(delay) => {
-            frame.request(Request::Flush(Flush { delay: Exptime(delay), reply: reply(Verb::Flush, noreply) }))
+            frame.request(Request::Flush(Flush { delay: delay.into(), reply: reply(Verb::Flush, noreply) }))
         }
         None => frame.reject(text::BAD_EXPTIME, noreply),
     }

@@ -57,9 +57,17 @@ pub(crate) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static 
             b'u' => set(&mut found.no_bump),
             b'I' => set(&mut found.stale),
             b'x' => set(&mut found.empty_value),
-            b'N' => take(&mut found.vivify, number::signed_32(argument).map(Exptime), text::META_BAD_TOKEN),
-            b'T' => take(&mut found.touch, number::signed_32(argument).map(Exptime), text::META_BAD_TOKEN),
-            b'R' => take(&mut found.recache, number::signed_32(argument), text::META_BAD_TOKEN),
+            b'N' => take(
+                &mut found.vivify,
+                number::low_signed_32(argument).map(Exptime::from),
+                text::META_BAD_TOKEN,
+            ),
+            b'T' => take(
+                &mut found.touch,
+                number::low_signed_32(argument).map(Exptime::from),
+                text::META_BAD_TOKEN,
+            ),
+            b'R' => take(&mut found.recache, number::low_signed_32(argument), text::META_BAD_TOKEN),
             b'C' => take(&mut found.compare, number::unsigned(argument), text::META_BAD_TOKEN),
             b'E' => take(&mut found.new_cas, number::unsigned(argument), text::META_BAD_TOKEN),
             b'D' => take(&mut found.delta, number::unsigned(argument), text::META_BAD_DELTA),
@@ -70,7 +78,7 @@ pub(crate) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static 
                 }
                 None => Some(text::META_BAD_INITIAL),
             },
-            b'F' => match number::unsigned_32(argument) {
+            b'F' => match number::low_unsigned_32(argument) {
                 Some(client_flags) => {
                     found.client_flags = client_flags;
                     None

@@ -9,13 +9,20 @@ use crate::reply::Reply;
 pub const KEY_BYTES_MAX: usize = 250;
 
 /// An expiry as sent: 0 never, negative at once, up to 30 days relative, beyond that absolute Unix seconds.
-/// Whoever executes the request turns it into a point in time with its own clock.
+/// A text wire sends 32 signed bits (of a longer number its low ones), the binary wire 32 unsigned bits. The
+/// server turns it into a point in time with its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exptime(pub i32);
+pub struct Exptime(pub i64);
 
 impl Exptime {
     /// Never expires.
     pub const NEVER: Exptime = Exptime(0);
+}
+
+impl From<i32> for Exptime {
+    fn from(seconds: i32) -> Self {
+        Exptime(i64::from(seconds))
+    }
 }
 
 /// One request, complete but for the body of a store (see [`Step`](crate::Step)).

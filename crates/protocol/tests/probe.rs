@@ -28,11 +28,6 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
         "CLIENT_ERROR bad command line format\r\nVERSION 1.6.45\r\n",
     ),
     (
-        "set flags 2^32",
-        "client flags have 32 bits",
-        "CLIENT_ERROR bad command line format\r\nVERSION 1.6.45\r\n",
-    ),
-    (
         "set bad exp",
         "the data of a malformed store is swallowed",
         "CLIENT_ERROR bad command line format\r\nVERSION 1.6.45\r\n",

@@ -124,7 +124,9 @@ fn a_bad_header_of_known_length_swallows_the_data() {
         "set k x 0 2",
         "set k 0 x 2",
         "set k -1 0 2",
-        "add k 4294967296 0 2",
+        "add k 18446744073709551616 0 2",
+        "add k 0 9223372036854775808 2",
+        "add k 0 -9223372036854775809 2",
         "cas k 0 0 2",
         "cas k 0 0 2 x",
         &format!("set {long} 0 0 2"),
@@ -173,11 +175,68 @@ fn leftovers_of_a_bad_data_chunk_are_commands() {
 fn expiries_arrive_as_they_were_sent() {
     for exptime in [0, -1, i32::MIN, 2_592_000, 2_592_001, i32::MAX] {
         let input = format!("set k 0 {exptime} 0\r\n\r\n");
-        assert_eq!(store(input.as_bytes()).exptime, Exptime(exptime));
+        assert_eq!(store(input.as_bytes()).exptime, Exptime::from(exptime));
     }
     assert_eq!(store(b"add k 0 2678400 0\r\n\r\n").mode, StoreMode::Add);
     let never = packet(0x01, b"k", &[0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff], b"", 0);
-    assert_eq!(store(&never).exptime, Exptime(i32::MAX), "unsigned on the binary wire: far off, not past");
+    assert_eq!(
+        store(&never).exptime,
+        Exptime(4_294_967_295),
+        "unsigned on the binary wire: far off, not past"
+    );
+}
+
+#[test]
+fn exptimes_beyond_32_bits_keep_their_low_bits() {
+    for (sent, kept) in [
+        ("4294967295", -1),
+        ("4294967396", 100),
+        ("9223372036854775807", -1),
+        ("-2147483649", i32::MAX),
+        ("-9223372036854775808", 0),
+        ("\t7", 7),
+    ] {
+        let kept = Exptime::from(kept);
+        for verb in ["set", "add", "replace", "append", "prepend"] {
+            assert_eq!(
+                store(format!("{verb} k 0 {sent} 1\r\nx\r\n").as_bytes()).exptime,
+                kept,
+                "{verb} {sent}"
+            );
+        }
+        assert_eq!(store(format!("cas k 0 {sent} 1 7\r\nx\r\n").as_bytes()).exptime, kept, "cas {sent}");
+        assert_eq!(store(format!("ms k 1 T{sent}\r\nx\r\n").as_bytes()).exptime, kept, "ms {sent}");
+        let line = format!("touch k {sent}\r\n");
+        let Request::Touch(touch) = request(line.as_bytes()) else { panic!("{line}") };
+        assert_eq!(touch.exptime, kept, "{line}");
+        let line = format!("flush_all {sent}\r\n");
+        let Request::Flush(flush) = request(line.as_bytes()) else { panic!("{line}") };
+        assert_eq!(flush.delay, kept, "{line}");
+        for line in [format!("gat {sent} k\r\n"), format!("gats {sent} k\r\n"), format!("mg k T{sent}\r\n")] {
+            let Request::Get(get) = request(line.as_bytes()) else { panic!("{line}") };
+            assert_eq!(get.touch, Some(kept), "{line}");
+        }
+        let line = format!("mg k N{sent} R{sent}\r\n");
+        let Request::Get(get) = request(line.as_bytes()) else { panic!("{line}") };
+        assert_eq!((get.vivify, get.recache.map(Exptime::from)), (Some(kept), Some(kept)), "{line}");
+        let line = format!("ma k N{sent} T{sent}\r\n");
+        let Request::Arith(arith) = request(line.as_bytes()) else { panic!("{line}") };
+        assert_eq!(
+            (arith.initial.map(|(_, exptime)| exptime), arith.touch),
+            (Some(kept), Some(kept)),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn client_flags_beyond_32_bits_keep_their_low_bits() {
+    for (sent, kept) in [("4294967296", 0), ("4294967297", 1), ("18446744073709551615", u32::MAX)] {
+        assert_eq!(store(format!("set k {sent} 0 1\r\nx\r\n").as_bytes()).flags, kept, "{sent}");
+        assert_eq!(store(format!("ms k 1 F{sent}\r\nx\r\n").as_bytes()).flags, kept, "{sent}");
+    }
+    assert_eq!(support::said(b"set k 18446744073709551616 0 1\r\nx\r\n").0, BAD_FORMAT);
+    assert_eq!(support::said(b"set k -1 0 1\r\nx\r\n").0, BAD_FORMAT);
 }
 
 #[test]
@@ -327,7 +386,6 @@ fn value_flags_are_the_full_range_of_32_bits() {
     let item = ItemInfo { client_flags: store.flags, value_len: 1, ..ItemInfo::default() };
     let said = written(|out| request(b"get k\r\n").reply().hit_head(out, b"k", &item, true));
     assert_eq!(said, b"VALUE k 4294967295 1\r\n");
-    assert_eq!(support::said(b"set k 4294967296 0 1\r\nx\r\n").0, BAD_FORMAT);
 }
 
 #[test]

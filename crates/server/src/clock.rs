@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Exptimes up to this many seconds (30 days) are relative, larger ones are absolute Unix time (memcached's
 /// rule).
-const RELATIVE_MAX: i32 = 60 * 60 * 24 * 30;
+const RELATIVE_MAX: i64 = 60 * 60 * 24 * 30;
 
 /// Seconds since the machine started, which do not run backwards when somebody sets the time.
 pub struct Clock {
@@ -72,9 +72,7 @@ impl Clock {
             0 => Expiry::Never,
             ..0 => Expiry::At(Seconds(1)),
             1..=RELATIVE_MAX => Expiry::At(Seconds(now.0.saturating_add(exptime.0 as u32))),
-            absolute => Expiry::At(Seconds(
-                (i64::from(absolute) - self.unix_base).clamp(1, i64::from(u32::MAX)) as u32,
-            )),
+            absolute => Expiry::At(Seconds((absolute - self.unix_base).clamp(1, i64::from(u32::MAX)) as u32)),
         }
     }
 
@@ -123,7 +121,7 @@ mod tests {
     fn exptimes_mean_what_they_mean_to_memcached() {
         let clock = Clock::new();
         let now = clock.now();
-        let unix = clock.unix(now) as i32;
+        let unix = clock.unix(now) as i64;
         assert_eq!(clock.expiry(Exptime(0), now), Expiry::Never);
         assert!(clock.expiry(Exptime(-1), now).has_passed(now));
         assert_eq!(clock.expiry(Exptime(60), now).seconds_left(now), Some(60));

@@ -57,6 +57,23 @@ fn noreply_is_silent_on_errors_and_large_values_too() {
     }
 }
 
+/// libmemcached sends -1 as an unsigned number, as Django's `cache.set(key, value, 0)` has it do.
+#[test]
+fn a_set_with_an_unsigned_minus_one_replaces_the_old_value_by_an_expired_one() {
+    on_both(
+        &[
+            "set k 0 0 3\r\nold\r\n",
+            "set k 0 4294967295 3\r\nnew\r\n",
+            "get k\r\n",
+            "set k 0 4294967396 3\r\nnew\r\n",
+            "mg k v t\r\n",
+            "touch k 4294967295\r\n",
+            "get k\r\n",
+        ],
+        "STORED\r\nSTORED\r\nEND\r\nSTORED\r\nVA 3 t100\r\nnew\r\nTOUCHED\r\nEND\r\n",
+    );
+}
+
 #[test]
 fn counters_answer_bare_numbers_and_store_padded_ones() {
     on_both(
