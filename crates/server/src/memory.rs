@@ -91,19 +91,15 @@ impl Memory {
 /// A text for the operator that says what to do.
 pub fn open_store(config: &Config, ssd: &mut Ssd) -> Result<Opened, String> {
     let began = Instant::now();
-    let mut seed = [0; 8];
-    let random = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
-    if random.ok() != Some(seed.len()) {
-        return Err("the system gives no random numbers".into());
-    }
-    let seed = u64::from_ne_bytes(seed);
+    let seed = random()?;
     let Memory { file: memory_file, clock, saving, stateless } =
         match (&config.memory_file, &config.state_file) {
             (Some(path), _) => Memory::in_file(path, config.memory_limit_bytes, clock_name(seed), ssd)?,
             (None, Some(path)) => Memory::of_state(path, ssd)?,
             (None, None) => Memory::default(),
         };
-    let store_config = StoreConfig { memory_file, ..store_config(config, ssd.spans.clone(), seed) };
+    let store_config =
+        StoreConfig { memory_file, first_cas: first_cas()?, ..store_config(config, ssd.spans.clone(), seed) };
     let store = Store::open(&store_config).map_err(|error| match (&error, &config.memory_file) {
         (OpenError::NotMemory, Some(path)) => format!("--memory-file {}: {error}", path.display()),
         _ => refused(&error),
@@ -128,7 +124,23 @@ pub fn open_store(config: &Config, ssd: &mut Ssd) -> Result<Opened, String> {
     Ok(Opened { store, clock, saving, said })
 }
 
-/// What the store is to be, but for its memory file.
+/// Returns 64 random bits.
+fn random() -> Result<u64, String> {
+    let mut bytes = [0; 8];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    match got {
+        Ok(8) => Ok(u64::from_ne_bytes(bytes)),
+        _ => Err("the system gives no random numbers".into()),
+    }
+}
+
+/// Returns where cas uniques begin: a random number of its own, since clients see it and must learn nothing of
+/// the hash's seed from it.
+fn first_cas() -> Result<u64, String> {
+    Ok(1 << 20 | random()? >> 34)
+}
+
+/// What the store is to be, but for its memory file and its first cas unique.
 pub fn store_config(config: &Config, ssd: Vec<Span>, seed: u64) -> StoreConfig {
     StoreConfig {
         memory_bytes: config.memory_limit_bytes,
@@ -139,6 +151,7 @@ pub fn store_config(config: &Config, ssd: Vec<Span>, seed: u64) -> StoreConfig {
         evict: config.evictions,
         memory_file: None,
         seed,
+        first_cas: 0,
     }
 }
 

@@ -2,14 +2,15 @@
 //! belong to no shard.
 //!
 //! ```text
-//! byte  0       8        12      16      24      32     40       48               4080    4088    4096
-//!       +-------+--------+-------+-------+-------+------+--------+--------+--- - -+-------+-------+
-//!       | magic | format | crc   | clock | SSD   | seed | evicts | layout | zero  | flush | state |
-//!       | 8     | 4      | 32c 4 | 8     | 8     | 8    | 8      | 12 x 8 |       | 8     | 8     |
-//!       +-------+--------+-------+-------+-------+------+--------+--------+--- - -+-------+-------+
+//! byte  0       8        12      16      24      32     40       48             3968  3976    4080    4088    4096
+//!       +-------+--------+-------+-------+-------+------+--------+--------+--- -+-----+--- - -+-------+-------+
+//!       | magic | format | crc   | clock | SSD   | seed | evicts | layout | zero| cas | zero  | flush | state |
+//!       | 8     | 4      | 32c 4 | 8     | 8     | 8    | 8      | 12 x 8 |     | 8   |       | 8     | 8     |
+//!       +-------+--------+-------+-------+-------+------+--------+--------+--- -+-----+--- - -+-------+-------+
 //! ```
-//! All integers little endian. The CRC is over bytes 0 to 4080 with its own field zero: what is written once.
-//! `clock` and `SSD` are digests of the names they go by. `flush` holds the flush epoch and when the pending
+//! All integers little endian. The CRC is over bytes 0 to 3968 with its own field zero: what is written once.
+//! `clock` and `SSD` are digests of the names they go by. `cas` is the last cas unique given out, on a cache
+//! line of its own, since every change of an item writes it. `flush` holds the flush epoch and when the pending
 //! flush is due, in one word, so that a flush that came due is carried out whole or not at all. `state` is
 //! written last.
 
@@ -27,7 +28,7 @@ use crate::layout::Layout;
 pub(crate) const HEADER_PAGE_BYTES: usize = 4096;
 const MAGIC: [u8; 8] = *b"LARDERMM";
 /// The version of everything that is kept in the arena: to be raised whenever any of it means something else.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// The state of an arena that was made completely.
 const READY: u64 = u64::from_le_bytes(*b"complete");
 
@@ -38,6 +39,8 @@ const AT_SSD: usize = 24;
 const AT_SEED: usize = 32;
 const AT_EVICTS: usize = 40;
 const AT_LAYOUT: usize = 48;
+/// The end of what is written once.
+const AT_CAS: usize = HEADER_PAGE_BYTES - 128;
 const AT_FLUSH: usize = HEADER_PAGE_BYTES - 16;
 const AT_STATE: usize = HEADER_PAGE_BYTES - 8;
 
@@ -121,7 +124,7 @@ fn word(page: &[u8; HEADER_PAGE_BYTES], at: usize) -> u64 {
 fn crc(page: &[u8; HEADER_PAGE_BYTES]) -> u32 {
     let mut page = *page;
     page[AT_CRC..AT_CRC + 4].fill(0);
-    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &page[..AT_FLUSH]) as u32
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &page[..AT_CAS]) as u32
 }
 
 impl Identity<'_> {
@@ -174,7 +177,7 @@ impl Identity<'_> {
             Cold::Damaged
         } else if differs(AT_CLOCK, 8) {
             Cold::OtherClock
-        } else if differs(AT_LAYOUT, AT_FLUSH - AT_LAYOUT) || bytes != self.layout.arena_bytes {
+        } else if differs(AT_LAYOUT, AT_CAS - AT_LAYOUT) || bytes != self.layout.arena_bytes {
             Cold::OtherSize
         } else if differs(AT_SSD, 8) {
             Cold::OtherSsd
@@ -206,21 +209,28 @@ impl Header {
         &self.words[AT_FLUSH / 8]
     }
 
-    /// Begins a new arena: not made completely yet.
-    pub(crate) fn begin(&self) {
+    /// Begins a new arena, not made completely yet, whose first cas unique comes after `cas`.
+    pub(crate) fn begin(&self, cas: u64) {
         // First of all, so that the file is known for one of ours.
         self.words[0].store(u64::from_le_bytes(MAGIC), Release);
+        self.words[AT_CAS / 8].store(cas, Relaxed);
         self.flush().store(1 << 32 | u64::from(NEVER), Relaxed);
     }
 
     /// Ends the making of an arena, of which everything else is as it should be.
     pub(crate) fn finish(&self, identity: &Identity<'_>, seed: u64) {
-        for (word, bytes) in self.words[..AT_FLUSH / 8].iter().zip(identity.encode(seed).chunks_exact(8)) {
+        for (word, bytes) in self.words[..AT_CAS / 8].iter().zip(identity.encode(seed).chunks_exact(8)) {
             crate::crash::step();
             word.store(u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes")), Relaxed);
         }
         crate::crash::step();
         self.words[AT_STATE / 8].store(READY, Release);
+    }
+
+    /// Returns a cas unique that no version of any item has had.
+    #[inline]
+    pub(crate) fn next_cas(&self) -> u64 {
+        self.words[AT_CAS / 8].fetch_add(1, Relaxed).wrapping_add(1)
     }
 
     /// Flushes so far: a record written in an earlier epoch is gone.
@@ -260,7 +270,7 @@ mod tests {
 
     fn header() -> Header {
         let header = Header::new(Arena::new(8192, None).expect("memory").carve(HEADER_PAGE_BYTES / 8));
-        header.begin();
+        header.begin(0);
         header
     }
 
@@ -302,7 +312,7 @@ mod tests {
         };
         let layout = Layout::new(&sizes).expect("fits");
         let page = Identity { clock: "c", ssd: b"s", evicts: true, layout: &layout }.encode(7);
-        assert_eq!(&page[..12], b"LARDERMM\x02\0\0\0");
+        assert_eq!(&page[..12], b"LARDERMM\x03\0\0\0");
         assert_eq!(page[12..16], crc(&page).to_le_bytes());
         assert_eq!((word(&page, 16), word(&page, 24)), (digest(b"c"), digest(b"s")));
         assert_eq!((word(&page, 32), word(&page, 40), word(&page, 48)), (7, 1, layout.shards.into()));

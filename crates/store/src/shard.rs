@@ -24,8 +24,6 @@ use crate::tiers::Tiers;
 pub(crate) struct ShardHead {
     /// Odd while a change is under way: who finds it odd in what a process left behind resets the shard.
     generation: AtomicU64,
-    /// The last cas unique given out.
-    pub cas: u64,
     /// Items in RAM, large ones included.
     pub ram_items: u64,
     /// Bytes of their records.
@@ -52,7 +50,7 @@ pub(crate) struct ShardHead {
     open: [u64; 2],
 }
 
-const _: () = assert!(size_of::<ShardHead>() == 12 * 8 + 2 * size_of::<Queue>() + 2 * 8, "no padding");
+const _: () = assert!(size_of::<ShardHead>() == 11 * 8 + 2 * size_of::<Queue>() + 2 * 8, "no padding");
 
 /// Which RAM queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,12 +194,6 @@ impl Shard {
     pub(crate) fn head_mut(&mut self) -> &mut ShardHead {
         crash::step();
         &mut self.head[0]
-    }
-
-    /// A cas unique that no version of any key of this shard has had.
-    pub(crate) fn next_cas(&mut self) -> u64 {
-        self.head_mut().cas += 1;
-        self.head().cas
     }
 
     /// The record that a Ram or RamLarge entry points at.

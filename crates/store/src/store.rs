@@ -57,6 +57,9 @@ pub struct Config {
     /// Random: seeds the hash and tells this store's pages from any other's. One that goes on with a memory
     /// file goes on with the seed that is there.
     pub seed: u64,
+    /// The first cas unique of a store that begins empty; must tell nothing of `seed`. Best random and not
+    /// small: a client may hold a cas unique of an earlier process, or use a small number for "never".
+    pub first_cas: u64,
 }
 
 /// What became of a request.

@@ -30,6 +30,12 @@ impl Tiers {
         self.header.epoch()
     }
 
+    /// Returns a cas unique that no version of any item has had.
+    #[inline]
+    pub(crate) fn next_cas(&self) -> u64 {
+        self.header.next_cas()
+    }
+
     /// Whether an Ssd entry can still lead to an item, as far as RAM knows.
     #[inline]
     pub(crate) fn ssd_is_live(&self, entry: Entry, now: Seconds) -> bool {

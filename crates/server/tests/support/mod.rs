@@ -58,6 +58,7 @@ impl Server {
             evict: config.evictions,
             memory_file: None,
             seed: 7,
+            first_cas: 1 << 20,
         });
         let shared = Shared::new(store.expect("the sizes fit"), Clock::new(), config, "none");
         shared.clock.pause();

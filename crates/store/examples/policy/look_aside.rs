@@ -101,6 +101,7 @@ impl LookAside {
             evict: true,
             memory_file: None,
             seed: 1,
+            first_cas: 1 << 20,
         };
         Ok(LookAside {
             store: Store::open(&config).map_err(|error| error.to_string())?,

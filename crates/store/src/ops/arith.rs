@@ -78,7 +78,7 @@ impl Store {
                         return Attempt::Done(ArithResult::NotFound);
                     };
                     let text = value.to_string();
-                    let cas = arith.new_cas.unwrap_or_else(|| shard.next_cas());
+                    let cas = arith.new_cas.unwrap_or_else(|| tiers.next_cas());
                     let header = Header {
                         value_len: text.len() as u32,
                         client_flags: 0,
@@ -121,7 +121,7 @@ impl Store {
             let text = format!("{value:<width$}");
             let mut header = seen.header;
             header.value_len = text.len() as u32;
-            header.cas = arith.new_cas.unwrap_or_else(|| shard.next_cas());
+            header.cas = arith.new_cas.unwrap_or_else(|| tiers.next_cas());
             let expiry = arith.touch.unwrap_or(Expiry::from_raw(header.expires));
             header.expires = expiry.to_raw();
             header.accessed = call.now.0;

@@ -143,7 +143,7 @@ impl Store {
                     let Some(expiry) = fetch.vivify else {
                         return Attempt::Done(answer(None));
                     };
-                    let cas = fetch.new_cas.unwrap_or_else(|| shard.next_cas());
+                    let cas = fetch.new_cas.unwrap_or_else(|| tiers.next_cas());
                     let header = Header {
                         cas,
                         expires: expiry.to_raw(),

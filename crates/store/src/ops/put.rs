@@ -8,6 +8,7 @@ use crate::ram::pool::Reservation;
 use crate::record::{HEADER_BYTES, Header, KEY_BINARY, STALE, WIN_SENT};
 use crate::shard::Shard;
 use crate::store::{Step, Store};
+use crate::tiers::Tiers;
 
 /// What storing does with what is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +152,7 @@ impl Store {
                             };
                             let mut header = seen.header;
                             header.value_len = value_len as u32;
-                            header.cas = put.new_cas.unwrap_or_else(|| shard.next_cas());
+                            header.cas = put.new_cas.unwrap_or_else(|| tiers.next_cas());
                             header.item_flags &= KEY_BINARY;
                             header.accessed = call.now.0;
                             return match write(shard, tiers, call, seen.old(), &header, &parts, reservation) {
@@ -163,7 +164,7 @@ impl Store {
                             };
                         }
                         if stale {
-                            let mut header = put.header(shard, call, payload, tiers.epoch());
+                            let mut header = put.header(tiers, call, payload);
                             header.expires = seen.header.expires;
                             header.item_flags |= STALE | seen.header.item_flags & WIN_SENT;
                             return store_new(shard, tiers, call, seen.old(), header, payload, reservation);
@@ -172,7 +173,7 @@ impl Store {
                     }
                 }
             };
-            let mut header = put.header(shard, call, payload, tiers.epoch());
+            let mut header = put.header(tiers, call, payload);
             if matches!(put.mode, PutMode::Append | PutMode::Prepend) {
                 header.expires = put.vivify.unwrap_or(put.expiry).to_raw();
             }
@@ -183,7 +184,7 @@ impl Store {
 
 fn store_new(
     shard: &mut Shard,
-    tiers: &crate::tiers::Tiers,
+    tiers: &Tiers,
     call: &Call<'_>,
     old: Option<(crate::index::Slot, Entry)>,
     header: Header,
@@ -244,14 +245,14 @@ impl Payload<'_> {
 }
 
 impl Put {
-    fn header(&self, shard: &mut Shard, call: &Call<'_>, payload: &Payload<'_>, epoch: u32) -> Header {
+    fn header(&self, tiers: &Tiers, call: &Call<'_>, payload: &Payload<'_>) -> Header {
         Header {
             value_len: payload.len() as u32,
             client_flags: self.client_flags,
-            cas: self.new_cas.unwrap_or_else(|| shard.next_cas()),
+            cas: self.new_cas.unwrap_or_else(|| tiers.next_cas()),
             expires: self.expiry.to_raw(),
             accessed: call.now.0,
-            epoch,
+            epoch: tiers.epoch(),
             key_len: call.key.len() as u8,
             tag: call.hash.tag(),
             item_flags: if self.key_is_binary { KEY_BINARY } else { 0 },

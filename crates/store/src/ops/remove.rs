@@ -61,7 +61,7 @@ impl Store {
                 return Attempt::Done(RemoveResult::Removed);
             }
             let mut header = seen.header;
-            header.cas = remove.new_cas.unwrap_or_else(|| shard.next_cas());
+            header.cas = remove.new_cas.unwrap_or_else(|| tiers.next_cas());
             if remove.invalidate {
                 header.item_flags = header.item_flags & !WIN_SENT | STALE;
             }

@@ -12,9 +12,6 @@ use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
 use crate::record::{HEADER_BYTES, Header, Record};
 use crate::tiers::Tiers;
 
-/// More than the changes that a lost one can have given cas uniques to.
-const CAS_STEP: u64 = 1 << 20;
-
 /// What an attach found out about all shards of one thread.
 pub(crate) struct Census {
     /// Live entries by SSD segment.
@@ -196,7 +193,6 @@ impl Shard {
         (self.log_segments, self.log_bytes) = (0, 0);
         let head = self.head_mut();
         (head.ram_items, head.ram_bytes, head.index_entries) = (0, 0, 0);
-        head.cas = head.cas.wrapping_add(CAS_STEP);
         self.begin_counters();
     }
 

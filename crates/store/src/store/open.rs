@@ -79,7 +79,7 @@ impl Store {
         let arena = Arena::new(layout.arena_bytes as usize, file).map_err(map)?;
         let mut store = Store::carve(arena, config, layout, homes, seed);
         store.start = match cold {
-            Some(why) => store.begin(why),
+            Some(why) => store.begin(why, config.first_cas),
             None => store.attach(),
         };
         Ok(store)
@@ -148,15 +148,11 @@ impl Store {
     }
 
     /// Begins in zeroed memory.
-    fn begin(&mut self, why: Cold) -> Start {
-        self.tiers.header.begin();
-        // Not from 1: a client may hold a cas unique of an earlier process, or use a small number for
-        // "never".
-        let first_cas = 1 << 20 | self.seed >> 34;
+    fn begin(&mut self, why: Cold, first_cas: u64) -> Start {
+        self.tiers.header.begin(first_cas);
         for shard in &mut self.shards {
             let shard = shard.get_mut().unwrap_or_else(PoisonError::into_inner);
             shard.begin_queues();
-            shard.head_mut().cas = first_cas;
         }
         Start::Cold(why)
     }

@@ -2,7 +2,7 @@
 
 use larder_store::*;
 
-use crate::rig::{COUNT, Rig, SET, bytes};
+use crate::rig::{COUNT, Rig, SET, bytes, config};
 
 /// Runs a test on the same item in both tiers.
 fn in_both_tiers(value: &[u8], test: impl Fn(&Rig, u64)) {
@@ -109,6 +109,29 @@ fn appending_to_nothing_stores_nothing_unless_it_may_vivify() {
     let expiry = rig.in_seconds(9);
     rig.set_with("key", b"x", &Put { vivify: Some(expiry), ..append });
     assert_eq!(rig.get("key").map(|item| (item.value, item.expiry)), Some((b"x".to_vec(), expiry)));
+}
+
+#[test]
+fn no_two_keys_share_a_cas_unique() {
+    let rig = Rig::new(64, 0);
+    assert!(rig.store.stats().shards > 1);
+    let mut given: Vec<u64> = (0..2_000).map(|i| rig.set(&format!("key-{i}"), b"1")).collect();
+    given.extend((0..2_000).map(|i| match rig.arith(&format!("key-{i}"), &COUNT) {
+        Some(ArithResult::Value { cas, .. }) => cas,
+        other => panic!("{other:?}"),
+    }));
+    assert!(given.is_sorted(), "each is larger than all before");
+    given.dedup();
+    assert_eq!(given.len(), 4_000);
+}
+
+#[test]
+fn cas_uniques_tell_nothing_of_the_hash_seed() {
+    let given = |seed| {
+        let rig = Rig::with(&Config { seed, ..config(64 << 20, 0) });
+        (0..500).map(|i| rig.set(&format!("key-{i}"), b"1")).collect::<Vec<u64>>()
+    };
+    assert_eq!(given(1), given(u64::MAX));
 }
 
 #[test]

@@ -128,6 +128,7 @@ pub fn run(options: &Options) -> Seen {
         evict: options.evict,
         memory_file: (options.crash_one_in > 0).then(|| crash::memory_file(None)),
         seed: options.seed,
+        first_cas: 1 << 20,
     };
     let mut sim = Sim {
         random: Random(options.seed),

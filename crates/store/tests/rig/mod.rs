@@ -64,6 +64,7 @@ pub fn config(memory_bytes: u64, ssd_segments: u64) -> Config {
         evict: true,
         memory_file: None,
         seed: 42,
+        first_cas: 1 << 20,
     }
 }
 
