@@ -176,6 +176,24 @@ fn counts_count_and_reset_starts_them_anew() {
 }
 
 #[test]
+fn a_memory_limit_that_was_changed_is_shown() {
+    let server = Server::ram();
+    let mut client = Client::new();
+    let mut limit = |mib: u32| client.say(&server, format!("cache_memlimit {mib}\r\n"));
+    let failed = "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
+    assert_eq!(limit(65), failed, "the memory was set aside at start");
+    assert_eq!(value(&server, "stats", "limit_maxbytes"), 64 << 20);
+    assert_eq!(limit(16), "OK\r\n");
+    for (command, name) in
+        [("stats", "limit_maxbytes"), ("stats settings", "maxbytes"), ("stats larder", "memory_limit_bytes")]
+    {
+        assert_eq!(value(&server, command, name), 16 << 20, "{command}");
+    }
+    assert_eq!(limit(64), "OK\r\n");
+    assert_eq!(value(&server, "stats", "limit_maxbytes"), 64 << 20);
+}
+
+#[test]
 fn both_tiers_items_are_current_items() {
     let server = Server::ssd();
     let mut client = Client::new();

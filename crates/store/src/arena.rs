@@ -46,6 +46,8 @@ unsafe impl Plain for crate::ssd::piece::PieceLine {}
 struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
+    /// Whether the bytes are a file's.
+    in_file: bool,
 }
 
 // SAFETY: the mapping is plain memory, valid until dropped; access is governed by Region and SharedRegion.
@@ -93,7 +95,7 @@ impl Arena {
         unsafe {
             let _ = madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage);
         }
-        Ok(Arena { mapping: Arc::new(Mapping { start, bytes }), carved: 0 })
+        Ok(Arena { mapping: Arc::new(Mapping { start, bytes, in_file: file.is_some() }), carved: 0 })
     }
 
     /// Takes the next `bytes`, aligned, out of the uncarved rest.
@@ -124,7 +126,7 @@ impl Arena {
 
     /// A page-aligned region of bytes whose parts change owners.
     pub(crate) fn carve_shared(&mut self, bytes: usize) -> SharedRegion {
-        SharedRegion { start: self.take(bytes, 4096), bytes, _mapping: self.mapping.clone() }
+        SharedRegion { start: self.take(bytes, 4096), bytes, mapping: self.mapping.clone() }
     }
 }
 
@@ -168,7 +170,7 @@ impl AsRef<[u8]> for Region<u8> {
 pub(crate) struct SharedRegion {
     start: NonNull<u8>,
     bytes: usize,
-    _mapping: Arc<Mapping>,
+    mapping: Arc<Mapping>,
 }
 
 // SAFETY: plain memory; all access is through unsafe methods whose callers prove exclusivity.
@@ -184,6 +186,20 @@ impl SharedRegion {
     /// Where it begins, for those who do not look.
     pub(crate) fn address(&self) -> usize {
         self.start.addr().get()
+    }
+
+    /// Gives the memory of whole pages back to the system; they read as zeros or as before.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes `at..at+len` meanwhile.
+    pub(crate) unsafe fn discard(&self, at: usize, len: usize) {
+        assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));
+        let advice = if self.mapping.in_file { Advice::LinuxRemove } else { Advice::LinuxDontNeed };
+        // SAFETY: inside the region (asserted), which is mapped, and nobody looks at it meanwhile (caller). Where
+        // the system refuses, as for locked memory, the pages stay as they are.
+        unsafe {
+            let _ = madvise(self.start.as_ptr().add(at).cast(), len, advice);
+        }
     }
 
     /// # Safety

@@ -99,7 +99,7 @@ impl Store {
         let pool = &self.tiers.pool;
         let wanted = pool.segments_for(record_bytes);
         let too_large = record_bytes as u64 > VALUE_BYTES_MAX + HEADER_BYTES as u64 + u64::from(u8::MAX);
-        if too_large || wanted + pool.reserved_count() > pool.count() / 2 {
+        if too_large || wanted + pool.reserved_count() > pool.limit() / 2 {
             return Err(Step::NoMemory);
         }
         for _ in 0..ATTEMPTS_MAX {
@@ -154,7 +154,7 @@ fn write(
         shard.index.set(slot, entry.warmed());
         return Attempt::Done(());
     }
-    if tiers.pool.free_count() <= tiers.spare_segments
+    if tiers.pool.free_count() <= tiers.spare_segments()
         && shard.room_left(RamQueue::Small) < header.ram_bytes()
     {
         return Attempt::Room;

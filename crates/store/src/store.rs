@@ -2,9 +2,10 @@
 //! writes, upkeep.
 
 mod change;
+mod limit;
 mod open;
 
-use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock::{Expiry, Seconds};
@@ -96,6 +97,9 @@ pub struct Store {
     seed: u64,
     start: Start,
     next_victim: AtomicU32,
+    /// The memory limit the arena was made for, and the one in force.
+    memory_bytes: u64,
+    memory_limit: AtomicU64,
     swept: Mutex<Sweep>,
     last_upkeep: AtomicU32,
 }
@@ -147,7 +151,7 @@ impl Store {
 
     /// The largest value the RAM tier can take at all, in bytes: half of it, and no more than 1 GiB.
     pub fn value_bytes_max(&self) -> u64 {
-        (u64::from(self.layout.segments) * self.layout.segment_bytes as u64 / 2).min(VALUE_BYTES_MAX)
+        (u64::from(self.tiers.pool.limit()) * self.layout.segment_bytes as u64 / 2).min(VALUE_BYTES_MAX)
     }
 
     pub(crate) fn lock(&self, shard: u32) -> MutexGuard<'_, Shard> {
@@ -182,9 +186,9 @@ impl Store {
         now: Seconds,
         patience: Patience,
     ) -> Result<(), Step<T>> {
-        let target = wanted + self.tiers.spare_segments;
+        let target = wanted + self.tiers.spare_segments();
         let shards = self.layout.shards;
-        let fair = self.layout.segments / shards;
+        let fair = self.tiers.pool.limit() / shards;
         let (mut blocked, mut idle) = (0, 0);
         let mut futile = if self.tiers.evict { u32::MAX } else { 8 + wanted };
         while self.tiers.pool.free_count() < target {
@@ -325,6 +329,7 @@ impl Store {
             self.tiers.log.free_spent(now, self.tiers.epoch());
         }
         self.sweep();
+        self.shrink(now);
     }
 
     /// Clears index entries whose segment was filled anew, at a pace that visits the whole index once in four
@@ -378,6 +383,7 @@ impl Store {
             ram_segments: u64::from(self.layout.segments),
             ram_segments_free: u64::from(self.tiers.pool.free_count()),
             ram_segments_reserved: u64::from(self.tiers.pool.reserved_count()),
+            ram_segments_withheld: u64::from(self.tiers.pool.withheld_count()),
             index_bytes: self.layout.index_bytes,
             table_bytes: self.layout.table_bytes,
             buffer_bytes: self.layout.buffer_bytes,
@@ -454,7 +460,7 @@ impl Store {
     pub fn check(&self) -> Result<(), String> {
         let pool = &self.tiers.pool;
         let (free, reserved) = (pool.free_count(), pool.reserved_count());
-        let mut known = free + reserved;
+        let mut known = free + reserved + pool.withheld_count();
         for (number, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             shard.check(&self.tiers).map_err(|what| format!("shard {number}: {what}"))?;
@@ -469,7 +475,7 @@ impl Store {
 
     /// Makes room for a promotion or two, without waiting for anything.
     pub(crate) fn top_up(&self, own: u32, now: Seconds) {
-        if self.tiers.pool.free_count() <= self.tiers.spare_segments && self.tiers.evict {
+        if self.tiers.pool.free_count() <= self.tiers.spare_segments() && self.tiers.evict {
             let _ = self.make_room::<()>(own, 1, now, Patience::Wait);
         }
     }
@@ -501,6 +507,7 @@ pub struct Stats {
     pub ram_segments: u64,
     pub ram_segments_free: u64,
     pub ram_segments_reserved: u64,
+    pub ram_segments_withheld: u64,
     pub index_bytes: u64,
     pub index_capacity: u64,
     pub index_entries: u64,

@@ -17,8 +17,6 @@ pub(crate) struct Tiers {
     pub header: Header,
     /// Whether what does not fit may be dropped; without it, what does not fit is refused.
     pub evict: bool,
-    /// Free segments to keep at hand, so that an eviction has somewhere to copy survivors to.
-    pub spare_segments: u32,
     /// Records above this many bytes live in RAM segments of their own.
     pub large_bytes: usize,
 }
@@ -28,6 +26,12 @@ impl Tiers {
     #[inline]
     pub(crate) fn epoch(&self) -> u32 {
         self.header.epoch()
+    }
+
+    /// Returns how many free segments to keep at hand, so that an eviction has somewhere to copy survivors to.
+    #[inline]
+    pub(crate) fn spare_segments(&self) -> u32 {
+        (self.pool.limit() / 64).clamp(2, 16)
     }
 
     /// Returns a cas unique that no version of any item has had.

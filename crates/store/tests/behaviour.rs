@@ -8,6 +8,8 @@ mod commands;
 mod expiry;
 #[path = "behaviour/large.rs"]
 mod large;
+#[path = "behaviour/limit.rs"]
+mod limit;
 mod rig;
 #[path = "behaviour/tiers.rs"]
 mod tiers;

@@ -66,13 +66,13 @@ impl Session {
     }
 }
 
-/// The memory is divided at start; only the limit that is in force can be "set".
+/// Changes the memory limit, within the memory that was set aside at start.
 fn memory_limit(ctx: &Ctx<'_>, mib: u32) -> &'static str {
-    let limit = ctx.shared.config.memory_limit_bytes;
-    match u64::from(mib) * MIB {
-        wanted if wanted == limit => "OK",
-        wanted if wanted < 8 * MIB => text::MEMLIMIT_TOO_SMALL,
-        wanted if wanted > limit * 1024 => text::MEMLIMIT_NOT_BYTES,
-        _ => text::MEMLIMIT_FAILED,
+    if !ctx.shared.store.set_memory_limit(u64::from(mib) * MIB) {
+        return text::MEMLIMIT_FAILED;
     }
+    if ctx.shared.logs(1) {
+        eprintln!("larder: the memory limit is {mib} MiB from now on");
+    }
+    "OK"
 }

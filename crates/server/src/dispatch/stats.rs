@@ -148,7 +148,7 @@ fn general(shared: &Shared) -> Lines {
     }
     number("bytes_read", totals.bytes_read);
     number("bytes_written", totals.bytes_written);
-    number("limit_maxbytes", config.memory_limit_bytes);
+    number("limit_maxbytes", shared.store.memory_limit_bytes());
     number("accepting_conns", 1);
     number("listen_disabled_num", 0);
     number("time_in_listen_disabled_us", 0);
@@ -224,7 +224,7 @@ fn larder_lines(shared: &Shared) -> Lines {
     let mut lines: Lines =
         vec![("version".into(), env!("CARGO_PKG_VERSION").to_string()), ("io".into(), shared.io.to_string())];
     let numbers = [
-        ("memory_limit_bytes", shared.config.memory_limit_bytes),
+        ("memory_limit_bytes", shared.store.memory_limit_bytes()),
         ("arena_bytes", store.arena_bytes),
         ("ram_tier_bytes", store.ram_tier_bytes),
         ("index_bytes", store.index_bytes),
@@ -239,6 +239,7 @@ fn larder_lines(shared: &Shared) -> Lines {
         ("ram_segments", store.ram_segments),
         ("ram_segments_free", store.ram_segments_free),
         ("ram_segments_reserved", store.ram_segments_reserved),
+        ("ram_segments_withheld", store.ram_segments_withheld),
         ("ssd_items", store.ssd_items),
         ("ssd_segments", store.ssd_segments),
         ("ssd_segments_used", store.ssd_segments_used),
@@ -273,6 +274,7 @@ fn settings(shared: &Shared) -> Lines {
         shared.config.settings().into_iter().map(|(name, value)| (name.into(), value)).collect();
     for (name, value) in &mut lines {
         match name.as_ref() {
+            "maxbytes" => *value = shared.store.memory_limit_bytes().to_string(),
             "verbosity" => *value = shared.verbosity.load(Relaxed).to_string(),
             "tcpport" if shared.tcp_port.load(Relaxed) != 0 => {
                 *value = shared.tcp_port.load(Relaxed).to_string()

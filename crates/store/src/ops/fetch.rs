@@ -309,7 +309,7 @@ impl Shard {
     /// Copies an item from the SSD to RAM, if a segment can be had without evicting; the SSD copy stays.
     fn promote(&mut self, tiers: &Tiers, call: &Call<'_>, seen: &Seen<'_>, header: &Header, entry: Entry) {
         let room = self.room_left(RamQueue::Main) >= header.ram_bytes() + crate::record::HOME_BYTES;
-        if !room && tiers.pool.free_count() <= tiers.spare_segments {
+        if !room && tiers.pool.free_count() <= tiers.spare_segments() {
             return;
         }
         let Value::Slice(value) = seen.value(self, tiers) else {

@@ -17,6 +17,7 @@
 //! pin what was never adopted.
 
 pub(crate) mod attach;
+mod withhold;
 
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -93,6 +94,9 @@ pub(crate) struct Pool {
     /// The length of `free`, written under its lock only, so that it never shows more than there are.
     free_count: AtomicU32,
     reserved: AtomicU32,
+    /// Free segments that are kept out of use, and how many segments may be in use.
+    withheld: Mutex<Vec<u32>>,
+    limit: AtomicU32,
     owners: AtomicU32,
 }
 
@@ -107,6 +111,8 @@ impl Pool {
             free: Mutex::new((0..count as u32).rev().collect()),
             free_count: AtomicU32::new(count as u32),
             reserved: AtomicU32::new(0),
+            withheld: Mutex::new(Vec::new()),
+            limit: AtomicU32::new(count as u32),
             owners: AtomicU32::new(FIRST_OWNER),
             meta,
         })
@@ -168,6 +174,14 @@ impl Pool {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         free.push(id.0);
         self.free_count.store(free.len() as u32, Relaxed);
+    }
+
+    /// Gives the memory of a segment back to the system, which was free and is on no list any more.
+    fn discard(&self, id: SegmentId) {
+        assert_eq!(self.meta(id).owner.load(Relaxed), FREE, "segment {} is in use", id.0);
+        // SAFETY: nobody owns the segment, so no slice of it lives; only pop_free gives a segment an owner, and
+        // finds those alone that are on the free list.
+        unsafe { self.memory.discard(self.start(id), self.segment_bytes) };
     }
 
     /// A free segment, now the owner's log segment.

@@ -1,7 +1,7 @@
 //! Opening a store: empty, or with what an earlier process left in the memory file.
 
 use std::fs::File;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Config, Span, Store, Sweep};
@@ -130,7 +130,6 @@ impl Store {
             hasher: Hasher::new(seed),
             header,
             evict: config.evict,
-            spare_segments: (layout.segments / 64).clamp(2, 16),
             large_bytes: layout.large_bytes(),
             pool,
         };
@@ -142,6 +141,8 @@ impl Store {
             seed,
             start: Start::Cold(Cold::NoFile),
             next_victim: AtomicU32::new(0),
+            memory_bytes: config.memory_bytes,
+            memory_limit: AtomicU64::new(config.memory_bytes),
             swept: Mutex::new(Sweep::default()),
             last_upkeep: AtomicU32::new(0),
         }

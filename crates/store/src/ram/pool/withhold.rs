@@ -1,0 +1,96 @@
+//! Segments taken out of use, so that a store takes less memory than its arena was made with.
+//!
+//! A withheld segment is free (its owner word says so) and on no free list. A later process, which works out
+//! its free list from the owner words, begins with all segments in use again.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::*;
+
+use super::{Pool, SegmentId};
+
+impl Pool {
+    /// Returns how many segments may be in use.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit.load(Relaxed)
+    }
+
+    /// Returns how many segments are withheld.
+    pub(crate) fn withheld_count(&self) -> u32 {
+        self.withheld.lock().unwrap_or_else(PoisonError::into_inner).len() as u32
+    }
+
+    /// Bounds the segments in use. A higher bound makes room at once; for a lower one, segments have to be
+    /// [withheld](Self::withhold).
+    pub(crate) fn set_limit(&self, segments: u32) {
+        let limit = segments.min(self.count());
+        let mut withheld = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
+        self.limit.store(limit, Relaxed);
+        let keep = (self.count() - limit) as usize;
+        if withheld.len() > keep {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.extend(withheld.drain(keep..));
+            self.free_count.store(free.len() as u32, Relaxed);
+        }
+    }
+
+    /// Withholds at most `most` free segments but for the last `spare` ones, and gives their memory back to the
+    /// system. Returns how many are still to be withheld.
+    pub(crate) fn withhold(&self, most: u32, spare: u32) -> u32 {
+        let mut withheld = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
+        let excess = (self.count() - self.limit()).saturating_sub(withheld.len() as u32);
+        let mut taken = 0;
+        while taken < excess.min(most) {
+            let id = {
+                let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+                if free.len() <= spare as usize {
+                    break;
+                }
+                let Some(id) = free.pop() else { break };
+                self.free_count.store(free.len() as u32, Relaxed);
+                id
+            };
+            self.discard(SegmentId(id));
+            withheld.push(id);
+            taken += 1;
+        }
+        excess - taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::pool;
+
+    #[test]
+    fn segments_over_the_limit_are_withheld_as_they_become_free() {
+        let pool = pool(8);
+        let mut owner = pool.new_owner();
+        let used: Vec<_> = (0..6).map(|_| pool.take(&mut owner).expect("free")).collect();
+        pool.set_limit(3);
+        assert_eq!(pool.withhold(9, 1), 4, "two are free, of which one is spare");
+        assert_eq!((pool.free_count(), pool.withheld_count()), (1, 1));
+        used.into_iter().for_each(|id| pool.give_back(&mut owner, id));
+        assert_eq!(pool.withhold(2, 0), 2, "no more than asked for");
+        assert_eq!(pool.withhold(9, 0), 0);
+        assert_eq!((pool.free_count(), pool.withheld_count()), (3, 5));
+        pool.set_limit(7);
+        assert_eq!((pool.free_count(), pool.withheld_count()), (7, 1));
+        pool.set_limit(100);
+        assert_eq!((pool.free_count(), pool.withheld_count(), pool.limit()), (8, 0, 8));
+    }
+
+    #[test]
+    fn a_segment_that_was_withheld_is_one_like_any_other() {
+        let pool = pool(2);
+        pool.set_limit(1);
+        assert_eq!(pool.withhold(1, 0), 0);
+        pool.set_limit(2);
+        let mut owner = pool.new_owner();
+        for _ in 0..2 {
+            let id = pool.take(&mut owner).expect("free");
+            pool.bytes_mut(&mut owner, id).fill(7);
+            assert!(pool.bytes(&owner, id).iter().all(|byte| *byte == 7));
+        }
+        assert_eq!(pool.take(&mut owner).map(|id| id.0), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! A memory limit that changes while the store runs, within the arena made at its start.
+
+use std::sync::atomic::Ordering::*;
+
+use super::Store;
+use crate::clock::Seconds;
+use crate::evict::Patience;
+
+/// RAM segments evicted in one step, in bytes: what a step keeps its thread from anything else for.
+const EVICTED_BYTES_MAX: usize = 4 << 20;
+/// Free RAM segments given back to the system in one step, in bytes.
+const RETURNED_BYTES_MAX: usize = 64 << 20;
+/// The smallest RAM tier, in bytes, and in segments a shard: two that are being filled, and as many to evict.
+const RAM_BYTES_MIN: usize = 1 << 20;
+const SHARD_SEGMENTS_MIN: u32 = 4;
+
+impl Store {
+    /// Returns the bound on everything the store keeps in memory, in bytes.
+    pub fn memory_limit_bytes(&self) -> u64 {
+        self.memory_limit.load(Relaxed)
+    }
+
+    /// Changes the memory limit. A higher one is in force at once; to a lower one the store shrinks step by step
+    /// with each [`upkeep`](Store::upkeep), evicting what no longer fits. Returns false, and changes nothing,
+    /// for more than the store was opened with, or too little for its index, its tables and a RAM tier.
+    pub fn set_memory_limit(&self, bytes: u64) -> bool {
+        let (layout, pool) = (&self.layout, &self.tiers.pool);
+        let ram_bytes = u64::from(layout.segments) * layout.segment_bytes as u64;
+        let segments = match bytes {
+            more if more > self.memory_bytes => return false,
+            all if all >= layout.arena_bytes => layout.segments,
+            less => {
+                let Some(ram) = less.checked_sub(layout.arena_bytes - ram_bytes) else { return false };
+                (ram / layout.segment_bytes as u64) as u32
+            }
+        };
+        let least = (RAM_BYTES_MIN / layout.segment_bytes) as u32;
+        if segments < least.max(layout.shards * SHARD_SEGMENTS_MIN).min(layout.segments) {
+            return false;
+        }
+        pool.set_limit(segments);
+        self.memory_limit.store(bytes, Relaxed);
+        true
+    }
+
+    /// Takes one bounded step towards a memory limit that was lowered.
+    pub(super) fn shrink(&self, now: Seconds) {
+        let (tiers, pool) = (&self.tiers, &self.tiers.pool);
+        if pool.limit() == pool.count() {
+            return;
+        }
+        let segments = |bytes: usize| (bytes / self.layout.segment_bytes).max(1) as u32;
+        if pool.withhold(segments(RETURNED_BYTES_MAX), tiers.spare_segments()) == 0 {
+            return;
+        }
+        for _ in 0..segments(EVICTED_BYTES_MAX) {
+            let victim = self.next_victim.fetch_add(1, Relaxed) % self.layout.shards;
+            let wanted = u32::from(tiers.evict);
+            if tiers.evict && self.make_room::<()>(victim, wanted, now, Patience::Wait).is_err() {
+                return;
+            }
+            let spare = if tiers.evict { tiers.spare_segments() } else { 0 };
+            let before = pool.withheld_count();
+            if pool.withhold(1, spare) == 0 || pool.withheld_count() == before {
+                return;
+            }
+        }
+    }
+}
