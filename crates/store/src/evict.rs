@@ -253,13 +253,14 @@ impl Shard {
         let (slot, entry) = self.index.find_place(hash, here).expect("a queued large record is indexed");
         match self.fate(tiers, now, queue, entry, &header) {
             Fate::Gone => self.reclaim(tiers, slot, entry, &header),
-            Fate::Keep(hot) => return self.keep_large(tiers, id, slot, entry.with_hot(hot)),
+            Fate::Keep(hot) => return self.keep_large(tiers, queue, slot, entry.with_hot(hot)),
             Fate::Demote => {
                 tiers.pool.begin_landing(&mut self.owner, id);
                 let pin = tiers.pool.pin(&self.owner, id);
                 match tiers.log.append_large(Stream::of(&header, now), &header, pin, hash, entry) {
                     Ok(()) => {
                         self.unqueue(tiers, id);
+                        self.retally(tiers, &header, queue, RamQueue::Small);
                         return Evicted::Blocked;
                     }
                     Err(refused) => {
@@ -268,7 +269,7 @@ impl Shard {
                             return Evicted::Blocked;
                         }
                         if !tiers.evict {
-                            return self.keep_large(tiers, id, slot, entry);
+                            return self.keep_large(tiers, queue, slot, entry);
                         }
                         self.head_mut().admissions_dropped += u64::from(refused == Refused::Full);
                         self.drop_item(tiers, hash, slot, entry, &header);
@@ -280,7 +281,10 @@ impl Shard {
         Evicted::Segment
     }
 
-    fn keep_large(&mut self, tiers: &Tiers, id: SegmentId, slot: Slot, entry: Entry) -> Evicted {
+    fn keep_large(&mut self, tiers: &Tiers, queue: RamQueue, slot: Slot, entry: Entry) -> Evicted {
+        let (id, _) = tiers.pool.locate(entry.ram_offset());
+        let header = *self.ram_record(tiers, entry).header();
+        self.retally(tiers, &header, queue, RamQueue::Main);
         self.unqueue(tiers, id);
         self.enqueue(tiers, RamQueue::Main, id);
         self.index.set(slot, entry);

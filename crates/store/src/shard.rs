@@ -6,6 +6,7 @@
 //! and what a command means, is decided in `evict` and `ops`.
 
 pub(crate) mod attach;
+pub(crate) mod tally;
 
 use std::sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
 
@@ -18,6 +19,7 @@ use crate::index::{Index, Inserted, Judge, Slot};
 use crate::ram::pool::{Owner, Queue, Reservation, SegmentId};
 use crate::record::{HAS_HOME, HEADER_BYTES, HOME_BYTES, Header, Record};
 use crate::tiers::Tiers;
+use tally::Tally;
 
 /// The part of a shard that lives in the arena beside its index.
 #[repr(C)]
@@ -81,6 +83,11 @@ pub(crate) struct Shard {
     pub head: Region<ShardHead>,
     pub ghost: Region<u8>,
     pub cursor: Option<Cursor>,
+    /// The items in RAM, by queue.
+    pub tally: Tally,
+    /// Lookups that found an item expired, and flushed.
+    pub found_expired: u64,
+    pub found_flushed: u64,
     /// Log segments, and what the records that the index points at take of them.
     log_segments: u64,
     log_bytes: u64,
@@ -137,7 +144,19 @@ impl Shard {
         ghost: Region<u8>,
         segment_bytes: usize,
     ) -> Shard {
-        Shard { index, owner, head, ghost, cursor: None, log_segments: 0, log_bytes: 0, segment_bytes }
+        Shard {
+            index,
+            owner,
+            head,
+            ghost,
+            cursor: None,
+            tally: Tally::default(),
+            found_expired: 0,
+            found_flushed: 0,
+            log_segments: 0,
+            log_bytes: 0,
+            segment_bytes,
+        }
     }
 
     /// Begins a change of what the arena holds; answers whether an earlier one did not come to its end.
@@ -251,6 +270,8 @@ impl Shard {
             tiers.log.table.link(new);
         } else {
             let header = *self.ram_record(tiers, new).header();
+            let queue = self.queue_with(tiers, new);
+            self.tally.add(queue, &header, tiers.epoch());
             let head = self.head_mut();
             head.ram_items += 1;
             head.ram_bytes += header.bytes() as u64;
@@ -279,6 +300,8 @@ impl Shard {
             State::Ssd => tiers.log.table.unlink(entry),
             State::Ram | State::RamLarge => {
                 let header = *self.ram_record(tiers, entry).header();
+                let queue = self.queue_with(tiers, entry);
+                self.tally.take(queue, &header, tiers.epoch());
                 let head = self.head_mut();
                 head.ram_items -= 1;
                 head.ram_bytes -= header.bytes() as u64;
@@ -291,6 +314,22 @@ impl Shard {
                 }
             }
         }
+    }
+
+    /// Returns the queue that an entry's record belongs to. One that is on its way to the SSD is in none, and
+    /// counts as on probation.
+    #[inline]
+    pub(crate) fn queue_with(&self, tiers: &Tiers, entry: Entry) -> RamQueue {
+        let (id, _) = tiers.pool.locate(entry.ram_offset());
+        let is_main = tiers.pool.queue_of(id) == RamQueue::Main as u32 + 1
+            || self.open(RamQueue::Main).is_some_and(|open| open.id == id);
+        if is_main { RamQueue::Main } else { RamQueue::Small }
+    }
+
+    /// Counts an item of a large record as moved from one queue to another.
+    pub(crate) fn retally(&mut self, tiers: &Tiers, header: &Header, from: RamQueue, to: RamQueue) {
+        self.tally.take(from, header, tiers.epoch());
+        self.tally.add(to, header, tiers.epoch());
     }
 
     /// Takes a segment out of whichever queue it is in.
@@ -400,7 +439,11 @@ impl Shard {
         if old.header.ram_bytes() != bytes || old.key != key {
             return false;
         }
-        let old_bytes = old.header.bytes() as u64;
+        let old = old.header;
+        let old_bytes = old.bytes() as u64;
+        let queue = self.queue_with(tiers, entry);
+        self.tally.take(queue, &old, tiers.epoch());
+        self.tally.add(queue, &header, tiers.epoch());
         let (id, at) = tiers.pool.locate(entry.ram_offset());
         let segment = tiers.pool.bytes_mut(&mut self.owner, id);
         write_record(&mut segment[at..at + bytes], &header, key, value, None);
@@ -495,6 +538,7 @@ impl Shard {
     /// Recounts items, bytes and entries from the index, and segments from the queues.
     pub(crate) fn check(&self, tiers: &Tiers) -> Result<(), String> {
         let (mut items, mut bytes, mut entries) = (0, 0, 0);
+        let mut tally = Tally::default();
         let (mut landing, mut log_bytes) = (0, 0);
         for entry in self.index.entries() {
             entries += 1;
@@ -506,6 +550,7 @@ impl Shard {
                 }
                 items += 1;
                 bytes += record.header().bytes() as u64;
+                tally.add(self.queue_with(tiers, entry), record.header(), tiers.epoch());
                 if entry.state() == State::Ram {
                     log_bytes += record.header().ram_bytes() as u64;
                 }
@@ -523,6 +568,10 @@ impl Shard {
         }
         if self.log_bytes != log_bytes {
             return Err(format!("counts {} bytes in log segments, has {log_bytes}", self.log_bytes));
+        }
+        let (counted, found) = (self.tally.at(tiers.epoch()), tally.at(tiers.epoch()));
+        if counted != found {
+            return Err(format!("counts {counted:?}, has {found:?}"));
         }
         let head = self.head();
         let counted = (head.ram_items, head.ram_bytes, head.index_entries);

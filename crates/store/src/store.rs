@@ -389,7 +389,7 @@ impl Store {
             buffer_bytes: self.layout.buffer_bytes,
             shards: u64::from(self.layout.shards),
             shards_reset: self.shards_reset(),
-            ssd_items: log.table.items(),
+            ssd_items: log.table.items_since(self.tiers.epoch()),
             ssd_segments: u64::from(log.segments()),
             ssd_segments_used: u64::from(log.segments_used()),
             ssd_device_writes: log.device_writes.load(Relaxed),
@@ -405,8 +405,14 @@ impl Store {
             stats.index_capacity += shard.index.capacity();
             stats.index_entries += head.index_entries;
             stats.index_evictions += head.index_evictions;
-            stats.ram_items += head.ram_items;
-            stats.ram_item_bytes += head.ram_bytes;
+            let [small, main] =
+                [RamQueue::Small, RamQueue::Main].map(|queue| shard.tally.visible(queue, self.tiers.epoch()));
+            stats.ram_items += small.items + main.items;
+            stats.ram_item_bytes += small.bytes + main.bytes;
+            stats.ram_items_small += small.items;
+            stats.ram_items_main += main.items;
+            stats.found_expired += shard.found_expired;
+            stats.found_flushed += shard.found_flushed;
             stats.evictions += head.evictions;
             stats.evicted_unread += head.evicted_unread;
             stats.ssd_admissions_dropped += head.admissions_dropped;
@@ -515,6 +521,8 @@ pub struct Stats {
     pub table_bytes: u64,
     pub buffer_bytes: u64,
     pub ram_items: u64,
+    pub ram_items_small: u64,
+    pub ram_items_main: u64,
     pub ram_item_bytes: u64,
     pub ssd_items: u64,
     pub ssd_segments: u64,
@@ -531,5 +539,7 @@ pub struct Stats {
     pub reclaimed: u64,
     pub expired_unread: u64,
     pub shards: u64,
+    pub found_expired: u64,
+    pub found_flushed: u64,
     pub shards_reset: u64,
 }

@@ -1,6 +1,6 @@
 //! Reading an item, and what reading may change: expiry, hotness, who recaches a stale item.
 
-use super::lookup::{Look, Seen, is_gone};
+use super::lookup::{Lies, Look, Seen, is_gone};
 use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, State};
@@ -125,15 +125,13 @@ impl Store {
             if let Some(loaded) = call.loaded.as_ref().filter(|_| fetch.is_plain()) {
                 let current = shard.index.find(call.hash).is_some_and(|(_, e)| loaded.plan.is_of(tiers, e));
                 if !current {
-                    let record = shard.find_loaded(tiers, loaded, call, loaded.plan.epoch).ok().flatten();
-                    let found = record.as_ref().map(|(header, value)| {
-                        let fetched = header.item_flags & FETCHED != 0 || loaded.plan.entry.hot() > 0;
-                        let mut found = Found::new(header, Value::Slice(value), fetched, Tier::Ssd);
-                        // Whoever changed the item meanwhile has it in hand.
-                        found.win_sent |= found.stale;
-                        found
-                    });
-                    return Attempt::Done(answer(found.as_ref()));
+                    let record = shard.find_loaded(tiers, loaded, call, loaded.plan.epoch);
+                    let Ok(Lies::There(header, value)) = record else { return Attempt::Done(answer(None)) };
+                    let fetched = header.item_flags & FETCHED != 0 || loaded.plan.entry.hot() > 0;
+                    let mut found = Found::new(&header, Value::Slice(&value), fetched, Tier::Ssd);
+                    // Another client has changed the item meanwhile.
+                    found.win_sent |= found.stale;
+                    return Attempt::Done(answer(Some(&found)));
                 }
             }
             match shard.look(tiers, call) {

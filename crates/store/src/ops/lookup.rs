@@ -101,11 +101,32 @@ impl Detached<'_> {
     }
 }
 
-/// Header and value of a record on the SSD.
-type OnSsd<'l> = (Header, Cow<'l, [u8]>);
+/// What lies on the SSD where a key's entry points.
+pub(super) enum Lies<'l> {
+    /// The item: header and value.
+    There(Header, Cow<'l, [u8]>),
+    /// The item, which has expired or been flushed.
+    Gone(Gone),
+    /// Another key's item.
+    Nothing,
+}
+
+/// Why an item that lies there is not to be seen.
+#[derive(Clone, Copy)]
+pub(super) enum Gone {
+    Expired,
+    Flushed,
+}
+
+fn gone(header: &Header, now: Seconds, epoch: u32) -> Option<Gone> {
+    if header.epoch < epoch {
+        return Some(Gone::Flushed);
+    }
+    Expiry::from_raw(header.expires).has_passed(now).then_some(Gone::Expired)
+}
 
 pub(super) fn is_gone(header: &Header, now: Seconds, epoch: u32) -> bool {
-    Expiry::from_raw(header.expires).has_passed(now) || header.epoch < epoch
+    gone(header, now, epoch).is_some()
 }
 
 impl Shard {
@@ -121,21 +142,23 @@ impl Shard {
         page.find(hash.tag(), key, |key| self.index.are_rivals(hash, tiers.hasher.hash(key)))
     }
 
-    /// The key's header and value in the pages that were read, if they are what the plan meant and the record
-    /// is neither expired nor flushed. `Err` when a page is not what it should be.
+    /// Returns the key's header and value in the pages that were read, if they are what the plan meant; an
+    /// expired or flushed record is [`Lies::Gone`]. `Err` when a page is not what it should be.
     pub(super) fn find_loaded<'l>(
         &self,
         tiers: &Tiers,
         loaded: &Loaded<'l>,
         call: &Call<'_>,
         epoch: u32,
-    ) -> Result<Option<OnSsd<'l>>, ()> {
+    ) -> Result<Lies<'l>, ()> {
         let page = loaded.bytes.and_then(|bytes| page::verify(loaded.plan.read.id, bytes)).ok_or(())?;
-        let Some(record) = self.find_among(tiers, &page, call.hash, call.key) else { return Ok(None) };
-        if is_gone(&record.header, call.now, epoch) {
-            return Ok(None);
+        let Some(record) = self.find_among(tiers, &page, call.hash, call.key) else {
+            return Ok(Lies::Nothing);
+        };
+        match gone(&record.header, call.now, epoch) {
+            Some(why) => Ok(Lies::Gone(why)),
+            None => Ok(Lies::There(record.header, page.value_of(&record).ok_or(())?)),
         }
-        Ok(Some((record.header, page.value_of(&record).ok_or(())?)))
     }
 
     /// Looks the key up; removes what turns out to be expired, flushed, overwritten on the SSD or unreadable.
@@ -150,23 +173,36 @@ impl Shard {
                 return Look::Absent(Some((slot, entry)));
             }
             let header = *record.header();
-            if is_gone(&header, now, epoch) {
+            if let Some(why) = gone(&header, now, epoch) {
+                self.count_gone(why);
                 self.reclaim(tiers, slot, entry, &header);
                 return Look::Absent(None);
             }
             return Look::Found(Seen { slot, entry, header, ssd_value: None });
         }
         if !tiers.ssd_is_live(entry, now) {
+            // A segment that was filled anew holds nothing of the key; one that was not has expired or been
+            // flushed as a whole.
+            if tiers.log.table.current_turn(entry.ssd_place()).is_some() {
+                let flushed = tiers.log.table.is_of_another_epoch(entry.ssd_place().segment, epoch);
+                self.count_gone(if flushed { Gone::Flushed } else { Gone::Expired });
+            }
             self.remove(tiers, slot, entry);
             return Look::Absent(None);
         }
         let place = entry.ssd_place();
         let buffered = tiers.log.with_buffered(place, |page| {
-            let record = self.find_among(tiers, &page, call.hash, call.key)?;
-            Some((record.header, Cow::Owned(page.value_of(&record)?.into_owned())))
+            let Some(record) = self.find_among(tiers, &page, call.hash, call.key) else {
+                return Lies::Nothing;
+            };
+            match (gone(&record.header, now, epoch), page.value_of(&record)) {
+                (Some(why), _) => Lies::Gone(why),
+                (None, Some(value)) => Lies::There(record.header, Cow::Owned(value.into_owned())),
+                (None, None) => Lies::Nothing,
+            }
         });
         let found = if let Some(found) = buffered {
-            found.filter(|(header, _)| !is_gone(header, now, epoch))
+            found
         } else {
             let Some(loaded) = call.loaded.as_ref().filter(|loaded| loaded.plan.is_of(tiers, entry)) else {
                 let Some(read) = tiers.log.read_of(place) else {
@@ -194,8 +230,21 @@ impl Shard {
             }
         };
         match found {
-            Some((header, value)) => Look::Found(Seen { slot, entry, header, ssd_value: Some(value) }),
-            None => Look::Absent(Some((slot, entry))),
+            Lies::There(header, value) => Look::Found(Seen { slot, entry, header, ssd_value: Some(value) }),
+            Lies::Gone(why) => {
+                self.count_gone(why);
+                self.remove(tiers, slot, entry);
+                Look::Absent(None)
+            }
+            Lies::Nothing => Look::Absent(Some((slot, entry))),
+        }
+    }
+
+    /// Counts a lookup that found an item gone.
+    fn count_gone(&mut self, why: Gone) {
+        match why {
+            Gone::Expired => self.found_expired += 1,
+            Gone::Flushed => self.found_flushed += 1,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! nothing that runs later meets what cannot be, the shard is read through once: every record of its segments
 //! is found by the index where it lies, and the index points at nothing else in RAM.
 
+use super::tally::Tally;
 use super::{RamQueue, Shard};
 use crate::entry::{Entry, State};
 use crate::prefetch::prefetch;
@@ -25,6 +26,7 @@ pub(crate) struct Census {
 /// The records of one shard, counted.
 #[derive(Default)]
 struct Count {
+    tally: Tally,
     items: u64,
     bytes: u64,
     log_bytes: u64,
@@ -134,6 +136,7 @@ impl Shard {
         }
         count.items += 1;
         count.bytes += header.bytes() as u64;
+        count.tally.add(self.queue_with(tiers, entry), &header, tiers.epoch());
         Some(())
     }
 
@@ -160,6 +163,7 @@ impl Shard {
         if at != used {
             return None;
         }
+        let queue = self.queue_with(tiers, Entry::ram(0, 0, State::Ram, tiers.pool.offset(id, 0)));
         for (hash, at, header) in &*found {
             let here = Entry::ram(hash.tag(), 0, State::Ram, tiers.pool.offset(id, *at as usize));
             // One that the index does not find was overwritten or deleted.
@@ -169,6 +173,7 @@ impl Shard {
                 }
                 count.items += 1;
                 count.bytes += header.bytes() as u64;
+                count.tally.add(queue, header, tiers.epoch());
                 count.log_bytes += header.ram_bytes() as u64;
             }
         }
@@ -181,6 +186,7 @@ impl Shard {
             self.enqueue(tiers, RamQueue::Small, SegmentId(head));
         }
         (self.log_segments, self.log_bytes) = (count.log_segments, count.log_bytes);
+        self.tally = count.tally.clone();
         let head = self.head_mut();
         (head.ram_items, head.ram_bytes) = (count.items, count.bytes);
         self.begin_counters();
@@ -191,6 +197,7 @@ impl Shard {
         self.index.clear();
         self.begin_queues();
         (self.log_segments, self.log_bytes) = (0, 0);
+        self.tally = Tally::default();
         let head = self.head_mut();
         (head.ram_items, head.ram_bytes, head.index_entries) = (0, 0, 0);
         self.begin_counters();

@@ -83,6 +83,7 @@ impl Log {
         let is_new = stream != Stream::Readmitted;
         let stream = self.stream(stream);
         let mut state = self.lock();
+        self.part_epochs(&mut state, stream, header.epoch);
         let record = [&header.encode()[..], key, value];
         let bytes = header.bytes();
         let prefix = record[0].len() + key.len();
@@ -275,6 +276,17 @@ impl Log {
         });
     }
 
+    /// Ends the stream's segment if its records were written before a flush that the next one is written after:
+    /// so a flush makes all of a segment invisible or none of it, and what it makes invisible is free at once.
+    fn part_epochs(&self, state: &mut State, stream: Stream, epoch: u32) {
+        let open = state.streams[stream as usize].as_ref();
+        if open.is_some_and(|open| self.table.is_of_another_epoch(open.segment, epoch)) {
+            self.close_page(state, stream);
+            self.seal_piece(state, stream);
+            self.seal_segment(state, stream);
+        }
+    }
+
     fn seal_segment(&self, state: &mut State, stream: Stream) {
         if let Some(open) = state.streams[stream as usize].take() {
             state.sealed.push_back((open.segment, open.turn));
@@ -302,6 +314,7 @@ impl Log {
             return Err(Refused::Full);
         }
         let pages = page::extent_pages(header.bytes());
+        self.part_epochs(state, stream, header.epoch);
         self.close_page(state, stream);
         self.seal_piece(state, stream);
         if state.streams[stream as usize].as_ref().is_some_and(|open| open.next_page + pages > SEGMENT_PAGES)

@@ -55,6 +55,18 @@ impl Table {
         self.items.load(Relaxed)
     }
 
+    /// Live entries over the segments whose records are not older than `epoch`.
+    pub(crate) fn items_since(&self, epoch: u32) -> u64 {
+        let current = self.segments.iter().filter(|meta| meta.epoch.load(Relaxed) >= epoch);
+        current.map(|meta| u64::from(meta.live.load(Relaxed))).sum()
+    }
+
+    /// Whether a segment holds records, and none of `epoch`.
+    pub(crate) fn is_of_another_epoch(&self, segment: u32, epoch: u32) -> bool {
+        let found = self.segments[segment as usize].epoch.load(Relaxed);
+        found != 0 && found != epoch
+    }
+
     fn of(&self, place: SsdPlace) -> Option<&SegmentMeta> {
         self.segments.get(place.segment as usize)
     }

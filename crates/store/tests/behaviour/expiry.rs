@@ -127,3 +127,87 @@ fn segments_whose_items_have_all_expired_are_used_again_before_any_live_one() {
     let lost = kept.iter().filter(|i| rig.peek(&format!("long-{i}")).is_none()).count();
     assert_eq!(lost, 0, "the expired segments made room");
 }
+
+#[test]
+fn a_flush_takes_its_items_out_of_the_counts_at_once() {
+    let rig = Rig::new(64, 16);
+    let counts = || {
+        let stats = rig.store.stats();
+        (stats.ram_items, stats.ram_item_bytes > 0, stats.ssd_items)
+    };
+    let fill = |name: &str, items: u64| {
+        (0..items).for_each(|i| {
+            rig.set(&format!("{name}-{i}"), &bytes(i, 500));
+        });
+    };
+    let push_out = || {
+        while !rig.store.evict_all(rig.now.get()) {
+            rig.settle();
+        }
+        rig.settle();
+    };
+    fill("out", 3_000);
+    push_out();
+    fill("in", 200);
+    rig.set("large", &bytes(1, 700_000));
+    assert_eq!(counts(), (201, true, 3_000));
+    rig.store.flush(None, rig.now.get());
+    assert_eq!(counts(), (0, false, 0), "nothing was visited");
+    // Old and new items in one queue and one stream are told apart, whatever becomes of the old ones.
+    fill("in", 100);
+    assert_eq!(counts(), (100, true, 0));
+    push_out();
+    assert_eq!(counts(), (0, false, 100));
+    (0..3_000).for_each(|i| assert_eq!(rig.get(&format!("out-{i}")), None));
+    assert_eq!(counts(), (0, false, 100));
+    rig.store.check().expect("every count is right");
+}
+
+#[test]
+fn what_a_flush_made_invisible_on_the_ssd_is_free_again() {
+    let rig = Rig::new(8, 8);
+    for round in 0..40 {
+        for i in 0..200 {
+            rig.set(&format!("{round}-{i}"), &bytes(i, 3_000));
+        }
+        rig.push_out();
+        rig.store.flush(None, rig.now.get());
+        rig.at(rig.now.get().0 + 1);
+        rig.store.upkeep(rig.now.get());
+    }
+    for i in 0..200 {
+        rig.set(&format!("last-{i}"), &bytes(i, 3_000));
+    }
+    rig.push_out();
+    for i in 0..200 {
+        assert_eq!(rig.value(&format!("last-{i}")), Some(bytes(i, 3_000)));
+    }
+    assert_eq!(rig.store.stats().ssd_items, 200);
+}
+
+#[test]
+fn lookups_that_find_an_item_expired_or_flushed_are_counted() {
+    for on_ssd in [false, true] {
+        let rig = Rig::new(8, 16);
+        let found = || {
+            let stats = rig.store.stats();
+            (stats.found_expired, stats.found_flushed)
+        };
+        let put = |key: &str, expiry| match on_ssd {
+            true => rig.set_on_ssd(key, b"value", &Put { expiry, ..SET }),
+            false => rig.set_with(key, b"value", &Put { expiry, ..SET }),
+        };
+        put("stays", Expiry::Never);
+        put("expires", rig.in_seconds(10));
+        rig.at(rig.now.get().0 + 10);
+        assert_eq!((rig.get("nothing"), rig.get("expires"), rig.get("expires")), (None, None, None));
+        assert_eq!(found(), (1, 0), "the second lookup finds nothing");
+        put("flushed", Expiry::Never);
+        rig.store.flush(None, rig.now.get());
+        put("newer", Expiry::Never);
+        assert_eq!((rig.get("flushed"), rig.get("flushed")), (None, None));
+        assert_eq!(found(), (1, 1));
+        assert!(rig.get("newer").is_some());
+        assert_eq!(found(), (1, 1));
+    }
+}
