@@ -40,6 +40,16 @@ impl Prefetch for Request<'_> {
     }
 }
 
+/// Returns the cas unique that a client is shown: 0 with `-C`.
+fn shown_cas(ctx: &Ctx<'_>, cas: u64) -> u64 {
+    if ctx.shared.config.cas { cas } else { 0 }
+}
+
+/// Returns the cas unique to compare an item's with. With `-C` no item has one, so that none matches.
+fn compare_of(ctx: &Ctx<'_>, compare: Option<u64>) -> Option<u64> {
+    if ctx.shared.config.cas { compare } else { compare.map(|_| u64::MAX) }
+}
+
 fn is_meta(reply: &Reply<'_>) -> bool {
     matches!(reply, Reply::Meta { .. })
 }

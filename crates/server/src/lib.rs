@@ -12,6 +12,7 @@ pub mod daemon;
 mod dispatch;
 pub mod listen;
 pub mod memory;
+pub mod prefixes;
 pub mod process;
 pub mod session;
 pub mod shared;

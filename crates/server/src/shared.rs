@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use larder_store::Store;
+use larder_store::{Stats, Store};
 
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::counters::{Counters, Totals};
+use crate::prefixes::Prefixes;
 
 /// Shared by every thread for the daemon's life.
 pub struct Shared {
@@ -31,6 +32,8 @@ pub struct Shared {
     pub connections: AtomicU32,
     /// The bound on the memory held for peers.
     pub budget: Budget,
+    /// Commands by their keys' prefixes.
+    pub prefixes: Prefixes,
     /// SSD reads under way in all workers: while there are any, writes take turns.
     pub reads_in_flight: AtomicUsize,
     /// Set once to make every worker drain and stop.
@@ -43,6 +46,7 @@ pub struct Shared {
     wakers: Mutex<Vec<OwnedFd>>,
     /// Counters at the last `stats reset`.
     baseline: Mutex<Totals>,
+    store_baseline: Mutex<Stats>,
 }
 
 impl Shared {
@@ -56,12 +60,14 @@ impl Shared {
             verbosity: AtomicU8::new(config.verbosity),
             connections: AtomicU32::new(0),
             budget: Budget::new(config.conn_memory_bytes),
+            prefixes: Prefixes::new(config.prefix_delimiter, config.stats_detail),
             reads_in_flight: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             tcp_port: AtomicU32::new(0),
             io,
             wakers: Mutex::new(Vec::new()),
             baseline: Mutex::new(Totals::default()),
+            store_baseline: Mutex::new(Stats::default()),
             config,
         }
     }
@@ -94,6 +100,21 @@ impl Shared {
     /// Begins to count from zero.
     pub fn reset_counters(&self) {
         *self.baseline.lock().unwrap_or_else(PoisonError::into_inner) = self.lifetime();
+        self.prefixes.clear();
+        *self.store_baseline.lock().unwrap_or_else(PoisonError::into_inner) = self.store.stats();
+    }
+
+    /// Returns the store's figures, of which those that memcached resets count from the last reset.
+    pub fn store_stats(&self) -> Stats {
+        let mut stats = self.store.stats();
+        let before = self.store_baseline.lock().unwrap_or_else(PoisonError::into_inner);
+        stats.evictions -= before.evictions;
+        stats.evicted_unread -= before.evicted_unread;
+        stats.reclaimed -= before.reclaimed;
+        stats.expired_unread -= before.expired_unread;
+        stats.found_expired -= before.found_expired;
+        stats.found_flushed -= before.found_flushed;
+        stats
     }
 
     /// Whether a daemon at this verbosity logs what needs `level`.

@@ -103,6 +103,10 @@ fn the_exporter_finds_what_it_needs() {
         ] {
             assert!(slabs.contains(&name.to_string()), "{name}");
         }
+        assert!(
+            !slabs.iter().any(|name| name.ends_with(":mem_requested")),
+            "the exporter would find it twice"
+        );
         let items = names(&server, "stats items");
         let numbers = [
             "number",
@@ -173,6 +177,49 @@ fn counts_count_and_reset_starts_them_anew() {
     assert_eq!(value(&server, "stats", "curr_items"), 1, "what there is stays");
     client.ask(&server, "get a\r\n");
     assert_eq!(value(&server, "stats", "get_hits"), 1);
+}
+
+#[test]
+fn hot_warm_and_cold_items_and_their_ages_are_counted() {
+    let server = Server::ssd();
+    let mut client = Client::new();
+    for number in 0..10 {
+        client.ask(&server, format!("set k{number} 0 0 1\r\nx\r\n"));
+    }
+    server.push_out();
+    server.pass(30);
+    server.shared.store.upkeep(server.now());
+    client.ask(&server, "set new 0 0 1\r\nx\r\nget k1\r\n");
+    server.pass(12);
+    let item = |name: &str| value(&server, "stats items", &format!("items:{name}"));
+    assert_eq!(
+        (item("1:number"), item("1:number_hot"), item("1:number_warm"), item("1:number_cold")),
+        (1, 1, 0, 0)
+    );
+    assert_eq!((item("1:age_hot"), item("1:age_warm"), item("1:age")), (12, 0, 12));
+    assert_eq!(
+        (item("2:number"), item("2:number_hot"), item("2:number_warm"), item("2:number_cold")),
+        (10, 0, 0, 10)
+    );
+    assert_eq!((item("2:age"), item("2:hits_to_cold")), (12, 1));
+    // Two more reads, and the item moves up to the items in RAM that were read.
+    client.ask(&server, "get k1\r\nget k1\r\nget k1\r\n");
+    assert_eq!((item("1:number_hot"), item("1:number_warm"), item("2:number_cold")), (1, 1, 9));
+}
+
+#[test]
+fn gets_of_expired_and_of_flushed_items_are_counted_and_flushed_items_are_not() {
+    let server = Server::ram();
+    let mut client = Client::new();
+    client.ask(&server, "set a 0 5 1\r\nx\r\nset b 0 0 1\r\nx\r\n");
+    server.pass(5);
+    client.ask(&server, "get a\r\nget a\r\nflush_all\r\n");
+    let stat = |name: &str| value(&server, "stats", name);
+    assert_eq!((stat("curr_items"), stat("bytes")), (0, 0));
+    client.ask(&server, "get b\r\nget b\r\n");
+    assert_eq!((stat("get_expired"), stat("get_flushed"), stat("get_misses")), (1, 1, 4));
+    client.ask(&server, "stats reset\r\n");
+    assert_eq!((stat("get_expired"), stat("get_flushed"), stat("reclaimed")), (0, 0, 0));
 }
 
 #[test]

@@ -49,5 +49,5 @@ pub use ops::*;
 pub use read::{Loaded, ReadPlan};
 pub use ssd::write::{SharedWrite, WriteJob};
 pub use ssd::{PAGE_BYTES, SEGMENT_BYTES, SSD_VALUE_BYTES_MAX};
-pub use store::{Config, MemoryFile, Span, Start, Stats, Step, Store};
+pub use store::{Ages, Config, MemoryFile, Span, Start, Stats, Step, Store};
 pub use value::{LargeValue, Value};

@@ -1,6 +1,7 @@
 //! The store: shards behind locks over the two tiers, and the work that is nobody's request: making room,
 //! writes, upkeep.
 
+mod ages;
 mod change;
 mod limit;
 mod open;
@@ -25,6 +26,7 @@ use crate::ssd::stream::Stream;
 use crate::ssd::write::WriteJob;
 use crate::tiers::Tiers;
 
+pub use ages::Ages;
 pub use open::{MemoryFile, Start};
 
 /// A stretch of a device that the SSD tier may use.
@@ -101,6 +103,7 @@ pub struct Store {
     memory_bytes: u64,
     memory_limit: AtomicU64,
     swept: Mutex<Sweep>,
+    openings: Mutex<ages::Openings>,
     last_upkeep: AtomicU32,
 }
 
@@ -327,6 +330,9 @@ impl Store {
         self.tick(now);
         if self.last_upkeep.swap(now.0, Relaxed) != now.0 && !self.tiers.log.is_off() {
             self.tiers.log.free_spent(now, self.tiers.epoch());
+        }
+        if let Ok(mut openings) = self.openings.try_lock() {
+            openings.note(self.tiers.log.table.openings(), self.layout.ssd_segments, now);
         }
         self.sweep();
         self.shrink(now);

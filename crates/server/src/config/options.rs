@@ -130,8 +130,6 @@ pub const OPTIONS: &[Opt] = {
         "refuse the command flush_all"),
     opt(Id::DisableDumping, Some('X'), "disable-dumping", Flag, NO, Commands,
         "refuse stats cachedump and lru_crawler metadump"),
-    opt(Id::DisableWatch, Some('W'), "disable-watch", Flag, NO, Commands,
-        "refuse the command watch"),
     opt(Id::PrefixDelimiter, Some('D'), "prefix-delimiter", Char, Is(":"), Commands,
         "the character that ends a key's prefix in stats detail; giving it starts the counting"),
 
@@ -156,6 +154,7 @@ pub const OPTIONS: &[Opt] = {
     ignored('f', Id::SlabGrowthFactor, "slab-growth-factor", Decimal, Is("1.25")),
     ignored('n', Id::SlabMinSize, "slab-min-size", number(1, INT_MAX), Is("48")),
     ignored('L', Id::EnableLargepages, "enable-largepages", Flag, NO),
+    ignored('W', Id::DisableWatch, "disable-watch", Flag, NO),
     ignored('N', Id::NapiIds, "napi-ids", number(0, INT_MAX), unset("8")),
 
     refused('S', Id::EnableSasl, "enable-sasl", Flag,

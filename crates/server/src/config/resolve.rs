@@ -126,11 +126,9 @@ pub(super) fn resolve(
         cas: !values.flag(Id::DisableCas),
         flush_all: !values.flag(Id::DisableFlushAll),
         dumping: !values.flag(Id::DisableDumping),
-        watch: !values.flag(Id::DisableWatch),
         shutdown: values.flag(Id::EnableShutdown),
         prefix_delimiter: values.optional(Id::PrefixDelimiter, values::delimiter)?.unwrap_or(b':'),
         stats_detail: raw.is_given(Key::Opt(Id::PrefixDelimiter)),
-        track_sizes: false,
         lru_crawler: false,
         lru_maintainer: false,
         daemon: values.flag(Id::Daemon),
@@ -142,7 +140,6 @@ pub(super) fn resolve(
         raw,
     };
     config.conn_limit_fast = config.word("maxconns_fast") == "yes";
-    config.track_sizes = config.word("track_sizes") == "yes";
     config.lru_crawler = config.word("lru_crawler") == "yes";
     config.lru_maintainer = config.word("lru_maintainer") == "yes";
     let idle_s = config.word("idle_timeout").parse().unwrap_or(0);

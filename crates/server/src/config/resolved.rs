@@ -129,16 +129,12 @@ pub struct Config {
     pub flush_all: bool,
     /// Whether `stats cachedump` and `lru_crawler metadump` are allowed.
     pub dumping: bool,
-    /// Whether `watch` is allowed.
-    pub watch: bool,
     /// Whether `shutdown` is allowed.
     pub shutdown: bool,
     /// What separates a key's prefix from its rest in `stats detail`.
     pub prefix_delimiter: u8,
     /// Whether `stats detail` counts from the start.
     pub stats_detail: bool,
-    /// Whether item sizes are counted for `stats sizes`.
-    pub track_sizes: bool,
     /// Whether `stats` shows the keys of memcached's LRU crawler.
     pub lru_crawler: bool,
     /// Whether `stats` shows the keys of memcached's LRU maintainer.

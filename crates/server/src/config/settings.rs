@@ -8,12 +8,16 @@ use super::resolved::{Config, Protocol, TcpPort};
 
 impl Config {
     /// The lines of `stats settings`. Names and order are those of memcached 1.6.45; what memcached would set
-    /// and Larder ignores is shown as it was given, since tools compare it with what they passed. Values that
+    /// and Larder ignores is shown as it was given, since tools compare it with what they passed, and a last
+    /// line names it. Values that
     /// change while the daemon runs (`verbosity`, `maxbytes`, `oldest`, `detail_enabled`, `tcpport` of a port
     /// the kernel picked) are those at start: overwrite them by name.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut lines = self.own_lines();
         lines.extend(self.memcached_lines());
+        if !self.ignored.is_empty() {
+            lines.push(("ignored_options", self.ignored.join(",").replace(' ', "")));
+        }
         lines
     }
 
@@ -93,7 +97,7 @@ impl Config {
             ("watcher_logbuf_size", kilobytes("watcher_logbuf_size")),
             ("worker_logbuf_size", kilobytes("worker_logbuf_size")),
             ("read_buf_mem_limit", megabytes("read_buf_mem_limit")),
-            ("track_sizes", yes_no(self.track_sizes)),
+            ("track_sizes", text("track_sizes")),
             ("inline_ascii_response", text("inline_ascii_resp")),
             ("ext_item_size", text("ext_item_size")),
             ("ext_item_age", text("ext_item_age")),

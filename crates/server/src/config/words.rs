@@ -66,12 +66,12 @@ pub const WORDS: &[Word] = {
     word("maxconns_fast", Switch, "yes",
         "answer a connection over the limit with an error; no_maxconns_fast lets it wait"),
     word("idle_timeout", Number, "0", "close connections idle for this many seconds (0: never)"),
-    word("track_sizes", Switch, "no", "count item sizes for stats sizes"),
     word("lru_crawler", Switch, "yes", "no_lru_crawler leaves its counters out of stats"),
     word("lru_maintainer", Switch, "yes", "no_lru_maintainer leaves its counters out of stats"),
     word("ext_path", Text, "", "PATH:SIZE, with a unit behind SIZE: the same as --ssd; may be repeated"),
 
     ignored("modern", Switch, "no"),
+    ignored("track_sizes", Switch, "no"),
     ignored("hashpower", Number, "0"),
     ignored("hashexpand", Switch, "yes"),
     ignored("hash_algorithm", Text, "murmur3"),

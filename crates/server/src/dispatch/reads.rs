@@ -6,8 +6,8 @@ use larder_protocol::{Debug, Get, ItemInfo, Key, Outcome, Reply, Touch};
 use larder_store::device::IoBuf;
 use larder_store::{Call, Expiry, Fetch, Found, KeyHash, Loaded, Patience, ReadPlan, Step, Tier, Value};
 
-use super::is_meta;
-use crate::counters::Counters;
+use super::{is_meta, shown_cas};
+use crate::prefixes::Event;
 use crate::session::{
     COPY_BYTES_MAX, Ctx, LoadedRead, Output, PendingGet, ReadBuffer, Served, Session, Wait,
 };
@@ -17,7 +17,7 @@ fn info(ctx: &Ctx<'_>, found: &Found<'_>) -> ItemInfo {
     let ttl = |expiry: Expiry| expiry.seconds_left(ctx.now);
     ItemInfo {
         client_flags: found.client_flags,
-        cas: found.cas,
+        cas: shown_cas(ctx, found.cas),
         value_len: found.value.len() as u32,
         ttl_before_s: ttl(found.expiry),
         ttl_after_s: ttl(found.expiry_after),
@@ -67,10 +67,13 @@ fn answer_part(out: &mut Output, reply: &Reply<'_>, buffer: Option<IoBuf>, part:
     }
 }
 
-fn count_get(counters: &Counters, tier: Option<Tier>, is_touch: bool, is_meta: bool) {
+fn count_get(ctx: &Ctx<'_>, key: &[u8], tier: Option<Tier>, is_touch: bool, is_meta: bool) {
+    let counters = ctx.counters;
     counters.cmd_get.up();
     if is_meta {
         counters.cmd_meta.up();
+    } else {
+        ctx.shared.prefixes.count(key, if tier.is_some() { Event::Hit } else { Event::Miss });
     }
     match tier {
         Some(tier) => {
@@ -166,7 +169,7 @@ impl Session {
         let step = ctx.shared.store.fetch(&call, &fetch, |found| {
             let part = match found {
                 Some(found) => {
-                    let with_value = with_value && get.unless_cas != Some(found.cas);
+                    let with_value = with_value && get.unless_cas != Some(shown_cas(ctx, found.cas));
                     answer_hit(ctx, out, &get.reply, key.bytes(), found, with_value, read)
                 }
                 None => {
@@ -180,7 +183,7 @@ impl Session {
         match step {
             Step::Done((tier, part)) => {
                 answer_part(&mut self.out, &get.reply, loaded.and_then(LoadedRead::into_own), part);
-                count_get(ctx.counters, tier, get.touch.is_some(), fetch.may_win);
+                count_get(ctx, key.bytes(), tier, get.touch.is_some(), fetch.may_win);
                 if ends {
                     get.reply.end(self.out.tail());
                 }
@@ -247,7 +250,7 @@ impl Session {
         let step = ctx.shared.store.fetch(&call, &pending.fetch, |found| {
             let part = match found {
                 Some(found) => {
-                    let with_value = pending.value && pending.unless_cas != Some(found.cas);
+                    let with_value = pending.value && pending.unless_cas != Some(shown_cas(ctx, found.cas));
                     if !is_alone {
                         let value_len = if with_value { found.value.len() } else { 0 };
                         let copied = value_len.min(COPY_BYTES_MAX);
@@ -276,7 +279,7 @@ impl Session {
         if pending.ends {
             reply.end(out.tail());
         }
-        count_get(ctx.counters, tier, false, pending.fetch.may_win);
+        count_get(ctx, &pending.key, tier, false, pending.fetch.may_win);
         if !is_alone {
             self.out.resolve(ticket, own);
         }

@@ -1,5 +1,7 @@
 //! `stats` and its sub-commands: memcached's names where tools read them, Larder's own under `stats larder`.
 
+mod classes;
+
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -19,19 +21,16 @@ impl Session {
             None => show(out, reply, general(ctx.shared)),
             Some(b"larder") => show(out, reply, larder_lines(ctx.shared)),
             Some(b"settings") => show(out, reply, settings(ctx.shared)),
-            Some(b"items") => show(out, reply, items(ctx.shared)),
-            Some(b"slabs") => show(out, reply, slabs(ctx.shared)),
+            Some(b"items") => show(out, reply, classes::items(ctx)),
+            Some(b"slabs") => show(out, reply, classes::slabs(ctx)),
             Some(b"sizes") => show(out, reply, vec![("sizes_status".into(), "disabled".into())]),
             Some(b"conns" | b"extstore") => show(out, reply, vec![]),
             Some(b"reset") => {
                 ctx.shared.reset_counters();
                 reply.outcome(out, b"", Outcome::Reset, &ItemInfo::default());
             }
-            Some(b"detail") => match words.next() {
-                Some(b"on" | b"off") => reply.line(out, "OK"),
-                Some(b"dump") => reply.line(out, "END"),
-                _ => reply.line(out, text::STATS_DETAIL_USAGE),
-            },
+            Some(b"detail") => detail(ctx, out, reply, words.next()),
+            Some(b"cachedump") if is_binary(reply) => reply.stats_unknown(out),
             Some(b"cachedump") => cachedump(ctx, out, reply, words.next(), words.next()),
             Some(_) => reply.stats_unknown(out),
         }
@@ -40,6 +39,36 @@ impl Session {
 }
 
 type Lines = Vec<(std::borrow::Cow<'static, str>, String)>;
+
+fn is_binary(reply: &Reply<'_>) -> bool {
+    matches!(reply, Reply::Binary { .. })
+}
+
+/// `stats detail on|off|dump`. The binary wire has a name for a dump, and no words for what is wrong.
+fn detail(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>, word: Option<&[u8]>) {
+    let prefixes = &ctx.shared.prefixes;
+    match word {
+        _ if !ctx.shared.config.dumping && !is_binary(reply) => {
+            reply.line(out, text::STATS_DETAIL_NOT_ALLOWED)
+        }
+        Some(b"on" | b"off") => {
+            prefixes.turn(word == Some(b"on"));
+            match is_binary(reply) {
+                true => reply.stats_end(out),
+                false => reply.line(out, "OK"),
+            }
+        }
+        Some(b"dump") if ctx.shared.config.dumping => match is_binary(reply) {
+            true => {
+                reply.stat(out, "detailed", &prefixes.dump());
+                reply.stats_end(out);
+            }
+            false => out.extend_from_slice(&prefixes.dump()),
+        },
+        _ if is_binary(reply) => reply.stats_unknown(out),
+        _ => reply.line(out, text::STATS_DETAIL_USAGE),
+    }
+}
 
 /// The items of a class: 1 is RAM; the SSD's keys are on the SSD and are not listed.
 fn cachedump(
@@ -59,7 +88,7 @@ fn cachedump(
     if class.is_none_or(|class| class >= 64) {
         return reply.line(out, text::STATS_CACHEDUMP_CLASS);
     }
-    if class == Some(1) && !matches!(reply, Reply::Binary { .. }) {
+    if class == Some(1) {
         let limit = if limit == 0 { usize::MAX } else { limit as usize };
         let unix = |expiry| match expiry {
             Expiry::Never => 0,
@@ -89,7 +118,7 @@ fn seconds(time: Duration) -> String {
 /// `stats`: memcached's names in memcached's order. What has no counterpart here is 0.
 fn general(shared: &Shared) -> Lines {
     let totals = shared.totals();
-    let store = shared.store.stats();
+    let store = shared.store_stats();
     let now = shared.clock.now();
     let (user, system) = process::cpu_time();
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -126,8 +155,8 @@ fn general(shared: &Shared) -> Lines {
     number("cmd_meta", totals.cmd_meta);
     number("get_hits", totals.get_hits);
     number("get_misses", totals.get_misses);
-    number("get_expired", 0);
-    number("get_flushed", 0);
+    number("get_expired", store.found_expired);
+    number("get_flushed", store.found_flushed);
     number("delete_misses", totals.delete_misses);
     number("delete_hits", totals.delete_hits);
     number("incr_misses", totals.incr_misses);
@@ -274,6 +303,7 @@ fn settings(shared: &Shared) -> Lines {
         shared.config.settings().into_iter().map(|(name, value)| (name.into(), value)).collect();
     for (name, value) in &mut lines {
         match name.as_ref() {
+            "detail_enabled" => *value = if shared.prefixes.is_on() { "yes" } else { "no" }.to_string(),
             "maxbytes" => *value = shared.store.memory_limit_bytes().to_string(),
             "verbosity" => *value = shared.verbosity.load(Relaxed).to_string(),
             "tcpport" if shared.tcp_port.load(Relaxed) != 0 => {
@@ -282,60 +312,5 @@ fn settings(shared: &Shared) -> Lines {
             _ => {}
         }
     }
-    lines
-}
-
-/// The two tiers as memcached's slab classes 1 (RAM) and 2 (SSD), for tools that draw them.
-fn items(shared: &Shared) -> Lines {
-    let store = shared.store.stats();
-    let mut lines = Lines::new();
-    for (class, number) in
-        [(1, store.ram_items), (2, store.ssd_items)].into_iter().filter(|(_, items)| *items > 0)
-    {
-        let ram = class == 1;
-        let of = |value: u64| if ram { value } else { 0 };
-        for (name, value) in [
-            ("number", number),
-            ("mem_requested", of(store.ram_item_bytes)),
-            ("evicted", of(store.evictions)),
-            ("outofmemory", 0),
-            ("reclaimed", of(store.reclaimed)),
-            ("expired_unfetched", of(store.expired_unread)),
-            ("evicted_unfetched", of(store.evicted_unread)),
-            ("age", 0),
-        ] {
-            lines.push((format!("items:{class}:{name}").into(), value.to_string()));
-        }
-    }
-    lines
-}
-
-fn slabs(shared: &Shared) -> Lines {
-    let store = shared.store.stats();
-    let totals = shared.totals();
-    let mut lines = Lines::new();
-    let pages = store.ram_segments - store.ram_segments_free;
-    for (name, value) in [
-        ("chunk_size", store.ram_segment_bytes),
-        ("chunks_per_page", 1),
-        ("total_pages", pages),
-        ("total_chunks", pages),
-        ("used_chunks", store.ram_items),
-        ("free_chunks", store.ram_segments_free),
-        ("free_chunks_end", 0),
-        ("mem_requested", store.ram_item_bytes),
-        ("get_hits", totals.get_hits),
-        ("cmd_set", totals.cmd_set),
-        ("delete_hits", totals.delete_hits),
-        ("incr_hits", totals.incr_hits),
-        ("decr_hits", totals.decr_hits),
-        ("cas_hits", totals.cas_hits),
-        ("cas_badval", totals.cas_badval),
-        ("touch_hits", totals.touch_hits),
-    ] {
-        lines.push((format!("1:{name}").into(), value.to_string()));
-    }
-    lines.push(("active_slabs".into(), "1".into()));
-    lines.push(("total_malloced".into(), (pages * store.ram_segment_bytes).to_string()));
     lines
 }

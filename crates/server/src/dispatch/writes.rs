@@ -6,7 +6,8 @@ use larder_store::{
     Step,
 };
 
-use super::is_meta;
+use super::{compare_of, is_meta, shown_cas};
+use crate::prefixes::Event;
 use crate::session::{Ctx, Served, Session};
 
 /// How storing ended, and what its answer may tell.
@@ -38,7 +39,11 @@ pub(crate) fn put_of(ctx: &Ctx<'_>, request: &StoreRequest<'_>) -> Put {
         },
         client_flags: request.flags,
         expiry: expiry(request.exptime),
-        compare: request.compare.filter(|_| ctx.shared.config.cas),
+        // As in memcached, the binary wire's stores go without a compare where the text wire's cannot succeed.
+        compare: match request.reply {
+            Reply::Binary { .. } if !ctx.shared.config.cas => None,
+            _ => compare_of(ctx, request.compare),
+        },
         new_cas: request.new_cas,
         invalidate: request.invalidate,
         vivify: request.vivify.map(expiry),
@@ -59,6 +64,8 @@ pub(crate) fn answer_put(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>, ke
     counters.cmd_set.up();
     if is_meta(reply) {
         counters.cmd_meta.up();
+    } else {
+        ctx.shared.prefixes.count(key, Event::Set);
     }
     let mut item = ItemInfo { value_len: stored.value_len, ..ItemInfo::default() };
     let outcome = match stored.result {
@@ -67,7 +74,7 @@ pub(crate) fn answer_put(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>, ke
             if stored.is_cas {
                 counters.cas_hits.up();
             }
-            item.cas = cas;
+            item.cas = shown_cas(ctx, cas);
             Outcome::Stored
         }
         PutResult::NotStored => Outcome::NotStored,
@@ -94,6 +101,9 @@ impl Session {
     pub(crate) fn refuse_too_large(&mut self, ctx: &mut Ctx<'_>, request: &StoreRequest<'_>, hash: KeyHash) {
         ctx.counters.store_too_large.up();
         let key = request.key.bytes();
+        if !is_meta(&request.reply) {
+            ctx.shared.prefixes.count(key, Event::Set);
+        }
         if request.mode == StoreMode::Set && request.compare.is_none() {
             forget(ctx, key, hash);
         }
@@ -137,7 +147,7 @@ impl Session {
     pub(super) fn delete(&mut self, ctx: &mut Ctx<'_>, request: &Delete<'_>, hash: KeyHash) -> Served {
         let key = request.key.bytes();
         let remove = Remove {
-            compare: request.compare,
+            compare: compare_of(ctx, request.compare),
             invalidate: request.invalidate,
             empty: request.empty_value,
             touch: request.touch.map(|exptime| ctx.shared.clock.expiry(exptime, ctx.now)),
@@ -161,6 +171,8 @@ impl Session {
         };
         if is_meta(&request.reply) {
             ctx.counters.cmd_meta.up();
+        } else {
+            ctx.shared.prefixes.count(key, Event::Delete);
         }
         request.reply.outcome(self.out.tail(), key, outcome, &ItemInfo::default());
         Served::Done
@@ -173,7 +185,7 @@ impl Session {
             delta: request.delta,
             decrement: request.decrement,
             initial: request.initial.map(|(value, exptime)| (value, expiry(exptime))),
-            compare: request.compare,
+            compare: compare_of(ctx, request.compare),
             new_cas: request.new_cas,
             touch: request.touch.map(expiry),
             key_is_binary: request.key.is_base64(),
@@ -190,7 +202,7 @@ impl Session {
         let outcome = match step {
             Step::Done(ArithResult::Value { value, cas, expiry, created }) => {
                 hits.up();
-                item.cas = cas;
+                item.cas = shown_cas(ctx, cas);
                 item.ttl_after_s = Expiry::seconds_left(expiry, ctx.now);
                 item.ttl_before_s = item.ttl_after_s.filter(|_| !created);
                 // memcached's q hides that a counter was changed, not that it was created.

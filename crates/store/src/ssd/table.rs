@@ -61,6 +61,14 @@ impl Table {
         current.map(|meta| u64::from(meta.live.load(Relaxed))).sum()
     }
 
+    /// The number of the earliest opening of a segment with live entries that are not older than `epoch`.
+    pub(crate) fn oldest_opening(&self, epoch: u32) -> Option<u32> {
+        let newest = self.births.load(Relaxed);
+        let holds = |meta: &&SegmentMeta| meta.live.load(Relaxed) > 0 && meta.epoch.load(Relaxed) >= epoch;
+        let births = self.segments.iter().filter(holds).map(|meta| meta.birth.load(Relaxed));
+        births.max_by_key(|birth| newest.wrapping_sub(*birth))
+    }
+
     /// Whether a segment holds records, and none of `epoch`.
     pub(crate) fn is_of_another_epoch(&self, segment: u32, epoch: u32) -> bool {
         let found = self.segments[segment as usize].epoch.load(Relaxed);

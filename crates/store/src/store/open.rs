@@ -144,6 +144,7 @@ impl Store {
             memory_bytes: config.memory_bytes,
             memory_limit: AtomicU64::new(config.memory_bytes),
             swept: Mutex::new(Sweep::default()),
+            openings: Mutex::default(),
             last_upkeep: AtomicU32::new(0),
         }
     }

@@ -17,9 +17,9 @@ fn without_arguments_it_is_a_small_cache_on_loopback() {
     assert_eq!((config.threads, config.conn_limit, config.backlog), (3, 1024, 1024));
     assert_eq!((config.reqs_per_event, config.prefix_delimiter), (20, b':'));
     assert_eq!(config.ssd_write_wait, Duration::from_millis(50));
-    assert!(config.evictions && config.cas && config.flush_all && config.dumping && config.watch);
+    assert!(config.evictions && config.cas && config.flush_all && config.dumping);
     assert!(config.conn_limit_fast && config.lru_crawler && config.lru_maintainer);
-    assert!(!config.shutdown && !config.daemon && !config.stats_detail && !config.track_sizes);
+    assert!(!config.shutdown && !config.daemon && !config.stats_detail);
     assert_eq!((config.idle_timeout, config.ssd_write_limit, config.index_memory_bytes), (None, None, None));
     assert_eq!((config.warnings, config.ignored), (vec![], vec![]));
 }
@@ -99,12 +99,12 @@ fn memcacheds_switches_become_fields() {
         "relaxed_privileges,no_maxconns_fast,no_lru_crawler,no_lru_maintainer",
     ]);
     assert!(config.daemon && config.lock_memory && config.shutdown && config.stats_detail);
-    assert!(!(config.evictions || config.cas || config.flush_all || config.dumping || config.watch));
+    assert!(!(config.evictions || config.cas || config.flush_all || config.dumping));
     assert!(!(config.conn_limit_fast || config.lru_crawler || config.lru_maintainer));
     assert_eq!((config.user.as_deref(), config.pidfile), (Some("11211"), Some(PathBuf::from("/p"))));
     assert_eq!(config.memory_file, Some(PathBuf::from("/m")));
     assert_eq!((config.reqs_per_event, config.backlog, config.protocol), (5, 8675, Protocol::Ascii));
-    assert_eq!(config.ignored, ["-r", "-f", "-n", "-L", "-N", "-o relaxed_privileges"]);
+    assert_eq!(config.ignored, ["-r", "-f", "-n", "-L", "-W", "-N", "-o relaxed_privileges"]);
 }
 
 #[test]

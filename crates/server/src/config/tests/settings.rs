@@ -60,6 +60,7 @@ fn settings_echo_what_was_given() {
         ("hot_max_factor", "0.30"),
         ("temp_lru", "yes"),
         ("temporary_ttl", "9"),
+        ("ignored_options", "-f,-n,-ohot_max_factor,-oslab_chunk_max,-otemporary_ttl"),
     ];
     for (name, value) in expected {
         assert_eq!(settings.get(name).map(String::as_str), Some(value), "{name}");

@@ -26,7 +26,7 @@ fn a_list_is_replaced_by_a_higher_layer_and_words_are_replaced_one_by_one() {
     assert_eq!(config.ssd.len(), 1);
     assert_eq!(config.ssd[0].path, Path::new("/c"));
     assert_eq!(config.idle_timeout, Some(Duration::from_secs(4)));
-    assert!(config.track_sizes);
+    assert_eq!(config.ignored, ["-o track_sizes"]);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn the_forms_of_a_value_on_the_command_line() {
         config(&["-m 8192", "--extended=modern,track_sizes,ext_path=/d/f:9G,ext_wbuf_size=16", "-I 5m"]);
     assert_eq!(chart.ssd, [SsdPath { path: PathBuf::from("/d/f"), size_bytes: Some(9 << 30) }]);
     assert_eq!(chart.item_size_max_bytes, 5 << 20);
-    assert_eq!(chart.ignored, ["-o ext_wbuf_size", "-o modern"]);
+    assert_eq!(chart.ignored, ["-o ext_wbuf_size", "-o modern", "-o track_sizes"]);
 }
 
 #[test]
