@@ -148,6 +148,7 @@ pub fn store_config(config: &Config, ssd: Vec<Span>, seed: u64) -> StoreConfig {
         item_bytes: config.item_size_bytes.clamp(16, u64::from(u32::MAX)) as u32,
         index_bytes: config.index_memory_bytes,
         ssd_write_limit: config.ssd_write_limit,
+        ssd_admission: config.ssd_admission,
         evict: config.evictions,
         memory_file: None,
         seed,

@@ -55,6 +55,17 @@ impl Budget {
     }
 }
 
+/// Which of the items that leave RAM are written to the SSD.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// All of them; the log's oldest items make room.
+    #[default]
+    All,
+    /// Once the SSD is full of live items, only those that were read or stored again: pays where most items
+    /// are never wanted again, and protects what is on the SSD from them.
+    Returning,
+}
+
 /// What is known of an item that leaves RAM.
 pub(crate) struct Candidate {
     pub from: RamQueue,
@@ -64,8 +75,8 @@ pub(crate) struct Candidate {
 /// Items that expire sooner than this are not worth a write.
 const SECONDS_LEFT_MIN: u32 = 2;
 
-/// Whether the candidate is worth a write. While the SSD has room, everything is that won't expire at once;
-/// when a write costs a live item its place, or writes are rationed, only what was read or came back.
+/// Returns whether the candidate is worth a write: an item that does not expire at once and, while writes are
+/// rationed, was read or stored again.
 pub(crate) fn is_worth_a_write(candidate: &Candidate, rationed: bool) -> bool {
     if candidate.seconds_left.is_some_and(|left| left < SECONDS_LEFT_MIN) {
         return false;

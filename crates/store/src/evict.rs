@@ -2,7 +2,7 @@
 //! probation, a main queue, two bits of hotness. What leaves goes to the SSD, back to its unchanged copy
 //! there, or nowhere.
 
-use crate::admit::{Candidate, is_worth_a_write};
+use crate::admit::{Admission, Candidate, is_worth_a_write};
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, SsdPlace, State};
 use crate::hash::KeyHash;
@@ -146,7 +146,8 @@ impl Shard {
             return kept_or(Fate::Drop);
         }
         let candidate = Candidate { from: queue, seconds_left: expiry.seconds_left(now) };
-        let rationed = tiers.log.budget.is_limited() || tiers.log.is_full();
+        let rationed =
+            tiers.log.budget.is_limited() || tiers.admission == Admission::Returning && tiers.log.is_full();
         if is_worth_a_write(&candidate, rationed && tiers.evict) && tiers.log.budget.allows(now) {
             Fate::Demote
         } else {

@@ -40,6 +40,7 @@ pub mod store;
 mod tiers;
 mod value;
 
+pub use admit::Admission;
 pub use clock::{Expiry, Seconds};
 pub use error::OpenError;
 pub use evict::Patience;

@@ -9,6 +9,7 @@ mod open;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::admit::Admission;
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, SsdPlace, State};
 use crate::evict::{Evicted, Patience};
@@ -53,6 +54,9 @@ pub struct Config {
     pub index_bytes: Option<u64>,
     /// The most bytes a second to write to the SSD.
     pub ssd_write_limit: Option<u64>,
+    /// Which items that leave RAM are written to the SSD; with a write limit, only those that were read or
+    /// stored again.
+    pub ssd_admission: Admission,
     /// Whether items may be evicted; without, a store that finds no room answers [`Step::NoMemory`].
     pub evict: bool,
     /// Where the memory lives, if not in the process's own.

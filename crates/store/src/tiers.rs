@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::admit::Admission;
 use crate::clock::Seconds;
 use crate::entry::Entry;
 use crate::hash::Hasher;
@@ -15,6 +16,8 @@ pub(crate) struct Tiers {
     pub hasher: Hasher,
     /// The words that belong to no shard: flushes.
     pub header: Header,
+    /// Which items that leave RAM are written to the SSD.
+    pub admission: Admission,
     /// Whether what does not fit may be dropped; without it, what does not fit is refused.
     pub evict: bool,
     /// Records above this many bytes live in RAM segments of their own.

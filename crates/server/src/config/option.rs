@@ -11,6 +11,7 @@ pub enum Id {
     SsdFormat,
     SsdWriteLimit,
     SsdWriteWait,
+    SsdAdmission,
     IndexMemory,
     ItemSize,
     ConnMemory,

@@ -64,6 +64,9 @@ pub const OPTIONS: &[Opt] = {
         "write at most this many bytes a second to the SSD, to spare it"),
     opt(Id::SsdWriteWait, None, "ssd-write-wait", Millis(60_000), Is("50"), Larder,
         "let a set wait at most this many milliseconds for the SSD before it drops older items instead"),
+    opt(Id::SsdAdmission, None, "ssd-admission", Choice(&["all", "returning"]), Is("all"), Larder,
+        "which items that leave RAM go to the SSD: all, or, once it is full, only those that were read or \
+         stored again; a write limit implies returning"),
     opt(Id::IndexMemory, None, "index-memory", Megabytes,
         Computed { how: "from the SSD's size and item-size", example: "32m" }, Larder,
         "RAM for the index, out of the memory limit"),

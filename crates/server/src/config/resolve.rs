@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use larder_store::Admission;
+
 use super::error::ConfigError;
 use super::layer::{Key, Layer};
 use super::option::Id;
@@ -118,6 +120,10 @@ pub(super) fn resolve(
         ssd_format: values.flag(Id::SsdFormat),
         ssd_write_limit,
         ssd_write_wait: Duration::from_millis(values.number(Id::SsdWriteWait)?),
+        ssd_admission: match values.text(Id::SsdAdmission) {
+            "returning" => Admission::Returning,
+            _ => Admission::All,
+        },
         io: match values.text(Id::Io) {
             "uring" => Io::Uring,
             "threads" => Io::Threads,

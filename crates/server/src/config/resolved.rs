@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use larder_store::Admission;
+
 use super::layer::{Key, Layer, Origin};
 use super::listen::Listen;
 use super::option::{Effect, Id};
@@ -120,6 +122,8 @@ pub struct Config {
     pub ssd_write_limit: Option<u64>,
     /// How long a set may wait for the SSD.
     pub ssd_write_wait: Duration,
+    /// Which items that leave RAM are written to the SSD.
+    pub ssd_admission: Admission,
     /// How the SSD is reached.
     pub io: Io,
 

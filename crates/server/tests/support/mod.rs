@@ -55,6 +55,7 @@ impl Server {
             item_bytes: 512,
             index_bytes: None,
             ssd_write_limit: None,
+            ssd_admission: config.ssd_admission,
             evict: config.evictions,
             memory_file: None,
             seed: 7,

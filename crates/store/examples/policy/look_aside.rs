@@ -3,8 +3,8 @@
 
 use larder_store::device::{Device, IoBuf, MemoryDevice};
 use larder_store::{
-    Call, Config, Expiry, Fetch, Loaded, Patience, Payload, Put, PutMode, PutResult, ReadPlan, Remove,
-    SEGMENT_BYTES, Seconds, Span, Step, Store, Tier,
+    Admission, Call, Config, Expiry, Fetch, Loaded, Patience, Payload, Put, PutMode, PutResult, ReadPlan,
+    Remove, SEGMENT_BYTES, Seconds, Span, Step, Store, Tier,
 };
 
 /// What a request does.
@@ -89,7 +89,12 @@ impl LookAside {
     ///
     /// # Errors
     /// The store's own words, when the sizes do not fit each other.
-    pub fn new(ram_bytes: u64, ssd_segments: u64, item_bytes: u32) -> Result<Self, String> {
+    pub fn new(
+        ram_bytes: u64,
+        ssd_segments: u64,
+        item_bytes: u32,
+        admission: Admission,
+    ) -> Result<Self, String> {
         let ssd_bytes = ssd_segments * SEGMENT_BYTES;
         let span = Span { device: 0, offset: 0, bytes: ssd_bytes };
         let config = Config {
@@ -98,6 +103,7 @@ impl LookAside {
             item_bytes,
             index_bytes: None,
             ssd_write_limit: None,
+            ssd_admission: admission,
             evict: true,
             memory_file: None,
             seed: 1,

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::process::ExitCode;
 
-use larder_store::SEGMENT_BYTES;
+use larder_store::{Admission, SEGMENT_BYTES};
 use lexopt::prelude::*;
 use look_aside::{LookAside, Op, Request, percent};
 
@@ -23,6 +23,7 @@ usage: policy TRACE [OPTIONS]
   --ssd SIZE        the SSD file, as larder's --ssd PATH:SIZE; 0 for none [0]
   --item-size SIZE  a typical item, as larder's [512]
   --key-size BYTES  length of every key instead of the trace's
+  --admission WHAT  all or returning, as larder's --ssd-admission [all]
   --first N         only so many requests
   --json            one object instead of one line";
 
@@ -36,6 +37,7 @@ struct Options {
     ram_bytes: u64,
     ssd_bytes: u64,
     item_bytes: u32,
+    admission: Admission,
     key_bytes: Option<usize>,
     first: u64,
     json: bool,
@@ -72,6 +74,7 @@ fn options() -> Result<Options, String> {
         ram_bytes: 64 << 20,
         ssd_bytes: 0,
         item_bytes: 512,
+        admission: Admission::All,
         key_bytes: None,
         first: u64::MAX,
         json: false,
@@ -91,6 +94,14 @@ fn options() -> Result<Options, String> {
             continue;
         }
         let value = parser.value().map_err(|error| error.to_string())?;
+        if name == "admission" {
+            options.admission = match &*value.to_string_lossy() {
+                "all" => Admission::All,
+                "returning" => Admission::Returning,
+                other => return Err(format!("{other} is neither all nor returning")),
+            };
+            continue;
+        }
         let value = size(&value.to_string_lossy())?;
         match name.as_str() {
             "ram" => options.ram_bytes = value,
@@ -153,7 +164,7 @@ fn oracle(bytes: &[u8; 24], first_s: u32) -> Request {
 fn run(options: &Options) -> Result<String, String> {
     let said = |error: io::Error| error.to_string();
     let segments = options.ssd_bytes.saturating_sub(SUPERBLOCK_BYTES) / SEGMENT_BYTES;
-    let mut cache = LookAside::new(options.ram_bytes, segments, options.item_bytes)?;
+    let mut cache = LookAside::new(options.ram_bytes, segments, options.item_bytes, options.admission)?;
     let mut input = BufReader::with_capacity(1 << 20, File::open(&options.trace).map_err(said)?);
     let head: [u8; 16] = record(&mut input).map_err(said)?.ok_or("it is too short for a trace")?;
     let is_ours = head.starts_with(MAGIC);

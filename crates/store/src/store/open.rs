@@ -129,6 +129,7 @@ impl Store {
             log: Log::new(table, homes, pieces, lines, rules),
             hasher: Hasher::new(seed),
             header,
+            admission: config.ssd_admission,
             evict: config.evict,
             large_bytes: layout.large_bytes(),
             pool,

@@ -125,6 +125,7 @@ pub fn run(options: &Options) -> Seen {
         item_bytes: 512,
         index_bytes: None,
         ssd_write_limit: None,
+        ssd_admission: Admission::All,
         evict: options.evict,
         memory_file: (options.crash_one_in > 0).then(|| crash::memory_file(None)),
         seed: options.seed,

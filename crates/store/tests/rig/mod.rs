@@ -61,6 +61,7 @@ pub fn config(memory_bytes: u64, ssd_segments: u64) -> Config {
         item_bytes: 2048,
         index_bytes: None,
         ssd_write_limit: None,
+        ssd_admission: Admission::All,
         evict: true,
         memory_file: None,
         seed: 42,
@@ -106,6 +107,19 @@ impl Rig {
         true
     }
 
+    /// Performs one read of the store's own, if there is one to do.
+    pub fn read_back_one(&self) -> bool {
+        let Some(plan) = self.store.next_rescue() else { return false };
+        let bytes = self.read(&plan);
+        self.store.readmit(Loaded { plan: &plan, bytes: bytes.as_deref() }, self.now.get());
+        true
+    }
+
+    /// Performs all writes and reads that the store wants now.
+    pub fn perform_io(&self) {
+        while self.write_one() || self.read_back_one() {}
+    }
+
     /// Brings everything that waits for the device there.
     pub fn settle(&self) {
         self.store.seal_writes();
@@ -148,7 +162,7 @@ impl Rig {
                     if !self.writes.get() {
                         patience = Patience::Drop;
                     } else {
-                        assert!(self.write_one(), "busy with nothing to wait for");
+                        assert!(self.write_one() || self.read_back_one(), "busy with nothing to wait for");
                     }
                 }
             }

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use larder_store::Admission;
+
 use super::*;
 
 #[test]
@@ -117,6 +119,7 @@ fn larders_options_become_fields() {
         "--ssd-format",
         "--ssd-write-limit=100m/s",
         "--ssd-write-wait=7",
+        "--ssd-admission=returning",
         "--index-memory=9",
         "--item-size=100",
         "--conn-memory=8m",
@@ -127,6 +130,8 @@ fn larders_options_become_fields() {
     assert_eq!(paths, [("/a", Some(1 << 30)), ("/dev/b", None)]);
     assert_eq!((config.ssd_share.part, config.ssd_share.parts, config.ssd_format), (2, 4, true));
     assert_eq!((config.ssd_write_limit, config.ssd_write_wait), (Some(100 << 20), Duration::from_millis(7)));
+    assert_eq!(config.ssd_admission, Admission::Returning);
+    assert_eq!(super::config(&[]).ssd_admission, Admission::All);
     assert_eq!((config.index_memory_bytes, config.item_size_bytes), (Some(9 << 20), 100));
     assert_eq!((config.conn_memory_bytes, config.io), (8 << 20, Io::Threads));
     assert!(config.memory_file.is_some() && config.state_file.is_none());
