@@ -149,6 +149,7 @@ pub fn store_config(config: &Config, ssd: Vec<Span>, seed: u64) -> StoreConfig {
         index_bytes: config.index_memory_bytes,
         ssd_write_limit: config.ssd_write_limit,
         ssd_admission: config.ssd_admission,
+        ssd_live_percent: config.ssd_live_percent,
         evict: config.evictions,
         memory_file: None,
         seed,

@@ -135,7 +135,8 @@ impl Shard {
         let ram_only = tiers.log.is_off() || header.value_len as usize > SSD_VALUE_BYTES_MAX;
         if let Some(home) = self.home_of(tiers, entry) {
             let there = Entry::ssd(entry.tag(), 0, home);
-            if tiers.ssd_is_live(there, now) {
+            // What is being moved is not looked at twice.
+            if tiers.ssd_is_live(there, now) && !tiers.log.table.is_cleaning(home) {
                 return Fate::ToHome(home);
             }
         }

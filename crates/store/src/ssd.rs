@@ -2,10 +2,14 @@
 //! device itself: it says what to read and write.
 
 pub(crate) mod log;
+mod openings;
 pub(crate) mod page;
 pub(crate) mod piece;
+pub(crate) mod reclaim;
+mod sealed;
 pub(crate) mod stream;
 pub(crate) mod table;
+mod victim;
 pub(crate) mod write;
 
 /// Bytes of a segment, the unit of allocation, reuse and expiry.

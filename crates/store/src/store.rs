@@ -5,27 +5,27 @@ mod ages;
 mod change;
 mod limit;
 mod open;
+mod reclaim;
+mod sweep;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::admit::Admission;
 use crate::clock::{Expiry, Seconds};
-use crate::entry::{Entry, SsdPlace, State};
+use crate::entry::State;
 use crate::evict::{Evicted, Patience};
 use crate::hash::KeyHash;
 use crate::index::{Bucket, buckets_of};
 use crate::layout::Layout;
 use crate::prefetch::prefetch;
-use crate::read::{Loaded, ReadPlan};
-use crate::record::{FETCHED, Header};
+use crate::read::ReadPlan;
 use crate::shard::{RamQueue, Shard};
-use crate::ssd::PAGE_BYTES;
 use crate::ssd::log::Access;
-use crate::ssd::page::{self, Page};
-use crate::ssd::stream::Stream;
 use crate::ssd::write::WriteJob;
 use crate::tiers::Tiers;
+
+use sweep::Sweep;
 
 pub use ages::Ages;
 pub use open::{MemoryFile, Start};
@@ -57,6 +57,9 @@ pub struct Config {
     /// Which items that leave RAM are written to the SSD; with a write limit, only those that were read or
     /// stored again.
     pub ssd_admission: Admission,
+    /// Live items that are all kept on the SSD, in percent of its bytes: while there are no more, those in a
+    /// segment that is reused are moved. Beyond that the oldest ones go, but for some that were read.
+    pub ssd_live_percent: u32,
     /// Whether items may be evicted; without, a store that finds no room answers [`Step::NoMemory`].
     pub evict: bool,
     /// Where the memory lives, if not in the process's own.
@@ -109,16 +112,6 @@ pub struct Store {
     swept: Mutex<Sweep>,
     openings: Mutex<ages::Openings>,
     last_upkeep: AtomicU32,
-}
-
-/// How far the sweep of dead index entries is.
-#[derive(Default)]
-struct Sweep {
-    shard: u32,
-    bucket: u32,
-    /// SSD segments opened when the debt was last counted.
-    openings: u32,
-    debt: u64,
 }
 
 impl Store {
@@ -231,6 +224,7 @@ impl Store {
     /// The next write to perform, if one may start now: with `reads_wait` at most 256 KiB are under way, up to
     /// 1 MiB as more of the write buffers wait, so that reads keep their pace.
     pub fn next_write(&self, reads_wait: bool) -> Option<WriteJob> {
+        self.sweep_if_wanted();
         self.tiers.log.next_write(reads_wait)
     }
 
@@ -267,68 +261,6 @@ impl Store {
         self.tiers.log.is_off()
     }
 
-    /// The next read of the readmission of hot items from the segment that goes next, if there is one to do.
-    /// Give its outcome to [`Store::readmit`].
-    pub fn next_rescue(&self) -> Option<ReadPlan> {
-        let place = self.tiers.log.next_rescue(RESCUE_READS_MAX)?;
-        let Some(read) = self.tiers.log.read_of(place) else {
-            self.tiers.log.rescued(place, None);
-            return None;
-        };
-        Some(ReadPlan { entry: Entry::ssd(0, 0, place), read, epoch: self.tiers.epoch() })
-    }
-
-    /// Writes the hot records of a page that was read back into a new segment.
-    pub fn readmit(&self, loaded: Loaded<'_>, now: Seconds) {
-        let ReadPlan { entry, read, .. } = loaded.plan;
-        let place = entry.ssd_place();
-        let pages = loaded.bytes.and_then(|bytes| {
-            let page = page::verify(read.id, bytes);
-            let has_all = page.is_some_and(|page| self.readmit_records(place, &page, now));
-            page::pages(read.id, bytes).filter(|pages| !has_all && pages * PAGE_BYTES > bytes.len())
-        });
-        self.tiers.log.rescued(place, pages);
-    }
-
-    /// False when one of the hot records goes on in pages that were not read.
-    fn readmit_records(&self, place: SsdPlace, page: &Page<'_>, now: Seconds) -> bool {
-        let mut has_all = true;
-        for record in page.records() {
-            let hash = self.hash(record.key);
-            let mut shard = self.change(self.shard_of(hash));
-            let Some((slot, present)) = shard.index.find(hash) else {
-                continue;
-            };
-            let there = present.state() == State::Ssd && {
-                let at = present.ssd_place();
-                (at.segment, at.page, at.turn) == (place.segment, place.page, place.turn)
-            };
-            if !there || present.hot() == 0 || !self.tiers.ssd_is_live(present, now) {
-                continue;
-            }
-            // Of several versions in the page, and of rivals for the entry, only the one that the entry means
-            // may move.
-            let meant = shard.find_among(&self.tiers, page, hash, record.key);
-            if meant.is_none_or(|meant| !std::ptr::eq(meant.key, record.key)) {
-                continue;
-            }
-            // Hot as it is, it has been read; where it goes, its hotness may not say so for long.
-            let header = Header { item_flags: record.header.item_flags | FETCHED, ..record.header };
-            if header.epoch < self.tiers.epoch() || Expiry::from_raw(header.expires).has_passed(now) {
-                continue;
-            }
-            let Some(value) = page.value_of(&record) else {
-                has_all = false;
-                continue;
-            };
-            if let Ok(new) = self.tiers.log.append(Stream::Readmitted, &header, record.key, &value) {
-                let entry = Entry::ssd(hash.tag(), present.hot() - 1, new);
-                shard.place(&self.tiers, now, hash, Some((slot, present)), entry);
-            }
-        }
-        has_all
-    }
-
     /// The upkeep nobody waits for; call it now and then (some times a second).
     pub fn upkeep(&self, now: Seconds) {
         self.tick(now);
@@ -340,40 +272,6 @@ impl Store {
         }
         self.sweep();
         self.shrink(now);
-    }
-
-    /// Clears index entries whose segment was filled anew, at a pace that visits the whole index once in four
-    /// turns of the SSD, before the four bits that tell turns apart can repeat.
-    fn sweep(&self) {
-        let Ok(mut sweep) = self.swept.try_lock() else {
-            return;
-        };
-        let openings = self.tiers.log.table.openings();
-        let segments = u64::from(self.layout.ssd_segments);
-        if segments == 0 {
-            return;
-        }
-        let buckets = u64::from(self.layout.shards) * u64::from(self.layout.buckets_per_shard);
-        sweep.debt += u64::from(openings.wrapping_sub(sweep.openings)) * buckets.div_ceil(segments * 4);
-        sweep.openings = openings;
-        while sweep.debt > 0 {
-            let mut shard = self.change(sweep.shard);
-            let end = (sweep.bucket + SWEEP_BUCKETS).min(self.layout.buckets_per_shard);
-            let mut swept = 0;
-            for bucket in sweep.bucket..end {
-                swept += shard.index.sweep(bucket, |entry| {
-                    entry.state() == State::Ssd
-                        && self.tiers.log.table.current_turn(entry.ssd_place()).is_none()
-                });
-            }
-            shard.head_mut().index_entries -= u64::from(swept);
-            sweep.debt = sweep.debt.saturating_sub(u64::from(end - sweep.bucket));
-            sweep.bucket = end;
-            if end == self.layout.buckets_per_shard {
-                sweep.bucket = 0;
-                sweep.shard = (sweep.shard + 1) % self.layout.shards;
-            }
-        }
     }
 
     fn shards_reset(&self) -> u64 {
@@ -405,6 +303,9 @@ impl Store {
             ssd_device_writes: log.device_writes.load(Relaxed),
             ssd_bytes_written: log.bytes_written.load(Relaxed),
             ssd_bytes_admitted: log.bytes_admitted.load(Relaxed),
+            ssd_bytes_moved: log.bytes_moved.load(Relaxed),
+            ssd_segments_cleaned: log.segments_cleaned.load(Relaxed),
+            evictions_ssd: log.evictions.load(Relaxed),
             ssd_errors: log.errors.load(Relaxed),
             ssd_writes_pending: log.writes_pending() as u64,
             ..Stats::default()
@@ -423,13 +324,14 @@ impl Store {
             stats.ram_items_main += main.items;
             stats.found_expired += shard.found_expired;
             stats.found_flushed += shard.found_flushed;
-            stats.evictions += head.evictions;
+            stats.evictions_ram += head.evictions;
             stats.evicted_unread += head.evicted_unread;
             stats.ssd_admissions_dropped += head.admissions_dropped;
             stats.ssd_admissions_refused += head.admissions_refused;
             stats.reclaimed += head.reclaimed;
             stats.expired_unread += head.expired_unread;
         }
+        stats.evictions = stats.evictions_ram + stats.evictions_ssd + stats.index_evictions;
         stats
     }
 
@@ -504,14 +406,10 @@ impl Store {
 
 /// Memcached's own bound on an item.
 pub(crate) const VALUE_BYTES_MAX: u64 = 1 << 30;
-/// Reads of a readmission under way at once.
-const RESCUE_READS_MAX: u32 = 4;
 const CACHE_LINE_BYTES: usize = 64;
 /// Of an item that is fetched ahead: header, key and a short value. The processor sees a longer one coming by
 /// itself.
 const PREFETCHED_LINES: usize = 3;
-/// Buckets swept under one hold of a shard's lock.
-const SWEEP_BUCKETS: u32 = 256;
 
 /// The store's own figures; those of requests are the server's. Bytes are bytes, the rest are counts.
 #[derive(Clone, Debug, Default)]
@@ -544,7 +442,11 @@ pub struct Stats {
     pub ssd_admissions_refused: u64,
     pub ssd_writes_pending: u64,
     pub ssd_errors: u64,
+    pub ssd_bytes_moved: u64,
+    pub ssd_segments_cleaned: u64,
     pub evictions: u64,
+    pub evictions_ram: u64,
+    pub evictions_ssd: u64,
     pub evicted_unread: u64,
     pub reclaimed: u64,
     pub expired_unread: u64,

@@ -43,7 +43,7 @@ fn requests() -> impl Iterator<Item = Request> {
 }
 
 fn hit_percent(ssd_segments: u64, admission: Admission) -> f64 {
-    let mut cache = LookAside::new(RAM_BYTES, ssd_segments, 1024, admission).expect("the sizes fit");
+    let mut cache = LookAside::new(RAM_BYTES, ssd_segments, 1024, admission, 70).expect("the sizes fit");
     requests().for_each(|request| cache.request(&request));
     cache.store.check().expect("the counts hold");
     let (counts, stats) = (cache.counts, cache.store.stats());

@@ -43,6 +43,23 @@ fn ten_million_operations_are_never_answered_wrong() {
 }
 
 #[test]
+fn live_items_are_moved_and_never_answered_wrong() {
+    let seed = seed("LARDER_MODEL_SEED");
+    let base = Options { ssd_segments: 9, memory_bytes: 6 << 20, keys: 15_000, ..Options::small() };
+    let base = Options { large_one_in: 15, ..base };
+    let options = [
+        Options { seed, operations: 400_000, ..base.clone() },
+        Options { seed: seed ^ 1, operations: 400_000 * times(), crash_one_in: 20_000, ..base.clone() },
+        Options { seed: seed ^ 2, operations: 300_000, evict: false, ..base },
+    ];
+    let seen: Vec<_> = options.iter().map(run).collect();
+    for seen in &seen {
+        println!("{seen:?}");
+    }
+    assert!(seen[..2].iter().all(|seen| seen.cleaned > 10), "{seen:?}");
+}
+
+#[test]
 fn kept_seeds_stay_right() {
     for &(seed, showed) in KEPT_SEEDS {
         println!("{seed}: {showed}");

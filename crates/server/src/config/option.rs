@@ -12,6 +12,7 @@ pub enum Id {
     SsdWriteLimit,
     SsdWriteWait,
     SsdAdmission,
+    SsdLivePercent,
     IndexMemory,
     ItemSize,
     ConnMemory,

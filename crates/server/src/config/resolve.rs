@@ -124,6 +124,7 @@ pub(super) fn resolve(
             "returning" => Admission::Returning,
             _ => Admission::All,
         },
+        ssd_live_percent: values.number(Id::SsdLivePercent)?,
         io: match values.text(Id::Io) {
             "uring" => Io::Uring,
             "threads" => Io::Threads,

@@ -124,6 +124,8 @@ pub struct Config {
     pub ssd_write_wait: Duration,
     /// Which items that leave RAM are written to the SSD.
     pub ssd_admission: Admission,
+    /// Live items that are all kept on the SSD, in percent of its bytes.
+    pub ssd_live_percent: u32,
     /// How the SSD is reached.
     pub io: Io,
 

@@ -56,6 +56,7 @@ impl Server {
             index_bytes: None,
             ssd_write_limit: None,
             ssd_admission: config.ssd_admission,
+            ssd_live_percent: config.ssd_live_percent,
             evict: config.evictions,
             memory_file: None,
             seed: 7,

@@ -94,6 +94,7 @@ impl LookAside {
         ssd_segments: u64,
         item_bytes: u32,
         admission: Admission,
+        live_percent: u32,
     ) -> Result<Self, String> {
         let ssd_bytes = ssd_segments * SEGMENT_BYTES;
         let span = Span { device: 0, offset: 0, bytes: ssd_bytes };
@@ -104,6 +105,7 @@ impl LookAside {
             index_bytes: None,
             ssd_write_limit: None,
             ssd_admission: admission,
+            ssd_live_percent: live_percent,
             evict: true,
             memory_file: None,
             seed: 1,
@@ -203,7 +205,7 @@ impl LookAside {
                     read = Some((plan, bytes));
                 }
                 Step::Busy => {
-                    if !self.write_one() {
+                    if !self.write_one() && !self.rescue_one() {
                         patience = Patience::Drop;
                     }
                 }

@@ -24,6 +24,7 @@ usage: policy TRACE [OPTIONS]
   --item-size SIZE  a typical item, as larder's [512]
   --key-size BYTES  length of every key instead of the trace's
   --admission WHAT  all or returning, as larder's --ssd-admission [all]
+  --live-percent N  as larder's --ssd-live-percent [70]
   --first N         only so many requests
   --json            one object instead of one line";
 
@@ -38,6 +39,7 @@ struct Options {
     ssd_bytes: u64,
     item_bytes: u32,
     admission: Admission,
+    live_percent: u32,
     key_bytes: Option<usize>,
     first: u64,
     json: bool,
@@ -75,6 +77,7 @@ fn options() -> Result<Options, String> {
         ssd_bytes: 0,
         item_bytes: 512,
         admission: Admission::All,
+        live_percent: 70,
         key_bytes: None,
         first: u64::MAX,
         json: false,
@@ -108,6 +111,7 @@ fn options() -> Result<Options, String> {
             "ssd" => options.ssd_bytes = value,
             "item-size" => options.item_bytes = value.min(1 << 20) as u32,
             "key-size" => options.key_bytes = Some(value.min(250) as usize),
+            "live-percent" => options.live_percent = value.min(100) as u32,
             "first" => options.first = value,
             _ => return Err(format!("there is no option --{name}\n{USAGE}")),
         }
@@ -164,7 +168,13 @@ fn oracle(bytes: &[u8; 24], first_s: u32) -> Request {
 fn run(options: &Options) -> Result<String, String> {
     let said = |error: io::Error| error.to_string();
     let segments = options.ssd_bytes.saturating_sub(SUPERBLOCK_BYTES) / SEGMENT_BYTES;
-    let mut cache = LookAside::new(options.ram_bytes, segments, options.item_bytes, options.admission)?;
+    let mut cache = LookAside::new(
+        options.ram_bytes,
+        segments,
+        options.item_bytes,
+        options.admission,
+        options.live_percent,
+    )?;
     let mut input = BufReader::with_capacity(1 << 20, File::open(&options.trace).map_err(said)?);
     let head: [u8; 16] = record(&mut input).map_err(said)?.ok_or("it is too short for a trace")?;
     let is_ours = head.starts_with(MAGIC);

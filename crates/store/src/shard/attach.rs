@@ -6,7 +6,7 @@
 
 use super::tally::Tally;
 use super::{RamQueue, Shard};
-use crate::entry::{Entry, State};
+use crate::entry::{Entry, State, pages_of_class};
 use crate::prefetch::prefetch;
 use crate::ram::pool::attach::{Claims, Kept};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
@@ -15,8 +15,8 @@ use crate::tiers::Tiers;
 
 /// What an attach found out about all shards of one thread.
 pub(crate) struct Census {
-    /// Live entries by SSD segment.
-    pub live: Vec<u32>,
+    /// Live entries by SSD segment, and the pages of their records.
+    pub live: Vec<(u32, u32)>,
     /// Items in RAM.
     pub ram_items: u64,
     /// Shards that were emptied.
@@ -52,7 +52,9 @@ impl Shard {
             let whole = self.sweep_dead(tiers, &mut census.live) == count.items;
             if !whole {
                 self.index.entries().filter(|entry| entry.state() == State::Ssd).for_each(|entry| {
-                    census.live[entry.ssd_place().segment as usize] -= 1;
+                    let place = entry.ssd_place();
+                    let live = &mut census.live[place.segment as usize];
+                    *live = (live.0 - 1, live.1 - pages_of_class(place.class));
                 });
             }
             whole
@@ -212,7 +214,7 @@ impl Shard {
     }
 
     /// Clears entries that lead nowhere, counts those that lead to the SSD, and answers how many lead to RAM.
-    fn sweep_dead(&mut self, tiers: &Tiers, live: &mut [u32]) -> u64 {
+    fn sweep_dead(&mut self, tiers: &Tiers, live: &mut [(u32, u32)]) -> u64 {
         let mut in_ram = 0;
         let entries = self.index.keep(|entry| {
             if entry.state() != State::Ssd {
@@ -220,9 +222,10 @@ impl Shard {
                 return true;
             }
             let place = entry.ssd_place();
-            let is_live = tiers.log.table.current_turn(place).is_some();
+            let is_live = tiers.log.table.is_current(place);
             if is_live {
-                live[place.segment as usize] += 1;
+                let live = &mut live[place.segment as usize];
+                *live = (live.0 + 1, live.1 + pages_of_class(place.class));
             }
             is_live
         });

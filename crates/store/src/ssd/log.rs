@@ -6,8 +6,7 @@
 //!   free buffer ------> filling (stream) ------> queued ------------> flying ------------------> free buffer
 //! ```
 //! A segment goes free -> open (in one stream) -> sealed, and back to free when it is spent (all expired or
-//! flushed) or, when none is free, by being the oldest sealed one. A segment with pages that are not on the
-//! device yet is never reused.
+//! flushed) or reclaimed (`reclaim`). A segment with pages that are not on the device yet is never reused.
 
 mod attach;
 
@@ -15,16 +14,18 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::openings::Openings;
 use super::page::{self, Page, PageId};
 use super::piece::{Piece, PieceLine};
+use super::reclaim::Reclaim;
+use super::sealed::Sealed;
 use super::stream::{Open, STREAMS};
 use super::table::Table;
 use super::write::{Landing, Large, Work, WriteJob, WriteSource};
 use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
 use crate::admit::Budget;
 use crate::arena::Region;
-use crate::clock::Seconds;
-use crate::entry::{SsdPlace, class_of_pages, pages_of_class};
+use crate::entry::{SsdPlace, pages_of_class};
 
 /// Why a record was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,7 @@ pub(crate) struct Rules {
     pub piece_bytes: usize,
     pub landing_bytes_max: usize,
     pub reuses: bool,
+    pub live_percent_max: u32,
     pub budget: Budget,
 }
 
@@ -84,7 +86,9 @@ pub(crate) struct Log {
     /// RAM; one may always.
     pub(super) landing_bytes_max: usize,
     /// Whether a segment with live items may be filled anew when none is free.
-    reuses: bool,
+    pub(super) reuses: bool,
+    /// The most live records that are all kept, in percent of the SSD.
+    pub(super) live_percent_max: u32,
     pub(crate) budget: Budget,
     state: Mutex<State>,
     off: AtomicBool,
@@ -95,6 +99,22 @@ pub(crate) struct Log {
     pub(crate) bytes_admitted: AtomicU64,
     pub(crate) bytes_written: AtomicU64,
     pub(crate) device_writes: AtomicU64,
+    /// Bytes of records that were written again to be kept.
+    pub(crate) bytes_moved: AtomicU64,
+    /// Segments whose live records were all moved.
+    pub(crate) segments_cleaned: AtomicU64,
+    /// Live items whose segment was reused.
+    pub(crate) evictions: AtomicU64,
+    /// Segments that were opened at least once.
+    used: AtomicU32,
+    sweeps: AtomicU32,
+    most_openings: AtomicU32,
+    sweep_wanted: AtomicBool,
+    /// Where the search for segments that have expired goes on.
+    pub(super) next_spent: AtomicU32,
+    /// The time and the flush epoch of the last upkeep.
+    pub(super) seen_now: AtomicU32,
+    pub(super) seen_epoch: AtomicU32,
 }
 
 pub(super) struct State {
@@ -104,23 +124,12 @@ pub(super) struct State {
     pub(super) flying: Vec<Work>,
     /// Segments ready to be filled.
     pub(super) free: VecDeque<u32>,
-    /// Sealed segments, oldest first, with the turn they were sealed in.
-    pub(super) sealed: VecDeque<(u32, u32)>,
-    /// The oldest sealed segment's readmission, once begun.
-    rescue: Option<Rescue>,
+    pub(super) sealed: Sealed,
+    pub(super) openings: Openings,
+    /// The segment that is reused next, once it was selected. It is not sealed.
+    pub(super) reclaim: Option<Reclaim>,
     pub(super) large: Vec<Large>,
     pub(super) next_id: u64,
-}
-
-/// Reading back the hot pages of the segment that goes next.
-struct Rescue {
-    segment: u32,
-    turn: u32,
-    next_page: u32,
-    pages_left: u32,
-    reading: u32,
-    /// Pages to be read once more, with so many in all as their last record takes.
-    longer: Vec<(u32, u32)>,
 }
 
 /// What one read of the SSD takes.
@@ -141,7 +150,7 @@ impl Log {
         lines: Region<PieceLine>,
         rules: Rules,
     ) -> Log {
-        let Rules { store, piece_bytes, landing_bytes_max, reuses, budget } = rules;
+        let Rules { store, piece_bytes, landing_bytes_max, reuses, live_percent_max, budget } = rules;
         assert_eq!(table.count() as usize, homes.len());
         assert!(pieces.iter().all(|piece| piece.len() == piece_bytes) && pieces.len() == lines.len());
         let numbered = pieces.into_iter().zip(0..);
@@ -153,8 +162,9 @@ impl Log {
                 queue: VecDeque::new(),
                 flying: Vec::new(),
                 free: (0..table.count()).collect(),
-                sealed: VecDeque::new(),
-                rescue: None,
+                sealed: Sealed::new(table.count()),
+                openings: Openings::new(table.count()),
+                reclaim: None,
                 large: Vec::new(),
                 next_id: 0,
             }),
@@ -164,6 +174,16 @@ impl Log {
             bytes_admitted: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
             device_writes: AtomicU64::new(0),
+            bytes_moved: AtomicU64::new(0),
+            segments_cleaned: AtomicU64::new(0),
+            evictions: AtomicU64::new(0),
+            used: AtomicU32::new(0),
+            sweeps: AtomicU32::new(0),
+            most_openings: AtomicU32::new(0),
+            sweep_wanted: AtomicBool::new(false),
+            next_spent: AtomicU32::new(0),
+            seen_now: AtomicU32::new(0),
+            seen_epoch: AtomicU32::new(0),
             table,
             lines,
             homes,
@@ -171,6 +191,7 @@ impl Log {
             piece_bytes,
             landing_bytes_max,
             reuses,
+            live_percent_max,
             budget,
         }
     }
@@ -192,8 +213,10 @@ impl Log {
     pub(crate) fn is_full(&self) -> bool {
         let state = self.lock();
         let mean = self.table.items() / u64::from(self.segments().max(1));
-        let next = state.sealed.front().map_or(0, |&(segment, _)| self.table.live(segment));
-        state.free.is_empty() && 2 * u64::from(next) > mean
+        let reclaimed = state.reclaim.as_ref().map(|reclaim| reclaim.segment);
+        let next = reclaimed.or_else(|| state.sealed.oldest_first().next());
+        let live = next.map_or(0, |segment| self.table.live(segment));
+        state.free.len() <= self.reserved_segments() && 2 * u64::from(live) > mean
     }
 
     /// Counts the outcome of a device operation; many failures in a row turn the tier off.
@@ -275,21 +298,6 @@ impl Log {
         page::verify(id, &work.data()[at..]).map(look)
     }
 
-    pub(super) fn take_segment(&self, state: &mut State) -> Result<u32, Refused> {
-        if let Some(at) = state.free.iter().position(|&segment| self.table.pending(segment) == 0) {
-            return state.free.remove(at).ok_or(Refused::Full);
-        }
-        if !self.reuses {
-            return Err(if state.free.is_empty() { Refused::UsedUp } else { Refused::Full });
-        }
-        let oldest = state.sealed.iter().position(|&(segment, _)| self.table.pending(segment) == 0);
-        let (segment, _) = oldest.and_then(|at| state.sealed.remove(at)).ok_or(Refused::Full)?;
-        if state.rescue.as_ref().is_some_and(|rescue| rescue.segment == segment) {
-            state.rescue = None;
-        }
-        Ok(segment)
-    }
-
     /// The next write to perform, if one may start now.
     pub(crate) fn next_write(&self, reads_wait: bool) -> Option<WriteJob> {
         let mut state = self.lock();
@@ -365,95 +373,53 @@ impl Log {
         state.queue.len() + state.flying.len()
     }
 
-    /// Frees segments in which everything has expired or been flushed.
-    pub(crate) fn free_spent(&self, now: Seconds, epoch: u32) {
-        let mut state = self.lock();
-        let State { sealed, free, .. } = &mut *state;
-        sealed.retain(|&(segment, _)| {
-            let spent = self.table.is_spent(segment, now, epoch);
-            if spent {
-                free.push_back(segment);
-            }
-            !spent
-        });
-    }
-
-    /// The next hot page to read back from the segment that will be reused next, within the byte budget;
-    /// `None` while there is room without reuse.
-    pub(crate) fn next_rescue(&self, reads_max: u32) -> Option<SsdPlace> {
-        let mut state = self.lock();
-        let state = &mut *state;
-        if !state.free.is_empty() || !self.reuses || self.is_off() || self.budget.is_spent() {
-            return None;
-        }
-        // What is read back must have somewhere to go.
-        if state.free_pieces.is_empty() {
-            return None;
-        }
-        let &(segment, turn) = state.sealed.front()?;
-        if self.table.pending(segment) > 0 {
-            return None;
-        }
-        if state.rescue.as_ref().is_none_or(|rescue| rescue.segment != segment || rescue.turn != turn) {
-            state.rescue = Some(Rescue {
-                segment,
-                turn,
-                next_page: 0,
-                pages_left: RESCUE_PAGES_MAX,
-                reading: 0,
-                longer: Vec::new(),
-            });
-        }
-        let rescue = state.rescue.as_mut()?;
-        if rescue.reading >= reads_max {
-            return None;
-        }
-        let (page, pages) = match rescue.longer.pop() {
-            Some(longer) => longer,
-            None if rescue.pages_left == 0 => return None,
-            None => {
-                let Some(page) = self.table.next_hot_page(segment, rescue.next_page) else {
-                    rescue.pages_left = 0;
-                    return None;
-                };
-                rescue.next_page = page + 1;
-                rescue.pages_left -= 1;
-                // One page more for a record that goes on there.
-                (page, 2.min(SEGMENT_PAGES - page))
-            }
-        };
-        rescue.reading += 1;
-        let class = class_of_pages(pages);
-        Some(SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 })
-    }
-
-    /// A rescue's read is over; `pages` when it takes so many for its last record, and that is worth a second
-    /// read. What does not fit a write buffer is not kept.
-    pub(crate) fn rescued(&self, place: SsdPlace, pages: Option<usize>) {
-        let mut state = self.lock();
-        let Some(rescue) = state.rescue.as_mut().filter(|rescue| rescue.segment == place.segment) else {
-            return;
-        };
-        rescue.reading = rescue.reading.saturating_sub(1);
-        let Some(pages) = pages.filter(|pages| pages * PAGE_BYTES < self.piece_bytes) else { return };
-        let (page, pages) = (u32::from(place.page), pages as u32);
-        if page + pages <= SEGMENT_PAGES && pages_of_class(place.class) < pages && pages <= rescue.pages_left
-        {
-            // The first of them has been counted.
-            rescue.pages_left -= pages - 1;
-            rescue.longer.push((page, pages));
-        }
-    }
-
     /// Segments that were opened at least once.
     pub(crate) fn segments_used(&self) -> u32 {
-        self.segments()
-            - self.lock().free.iter().filter(|&&segment| self.table.turn(segment) == 0).count() as u32
+        self.used.load(Relaxed)
+    }
+
+    /// Counts a segment that an earlier process opened, or did not, as its `turn` tells.
+    pub(super) fn count_used(&self, turn: u32) {
+        self.used.fetch_add(u32::from(turn != 0), Relaxed);
+    }
+
+    /// Sweeps of the index that have begun; see [`Openings`].
+    pub(crate) fn sweeps(&self) -> u32 {
+        self.sweeps.load(Relaxed)
+    }
+
+    /// Begins another sweep of the index; the one before has visited every bucket.
+    pub(crate) fn begin_sweep(&self) {
+        self.sweeps.fetch_add(1, SeqCst);
+        self.most_openings.store(0, Relaxed);
+        self.sweep_wanted.store(false, Relaxed);
+    }
+
+    /// How often the segment that was opened most was opened during this sweep.
+    pub(crate) fn most_openings(&self) -> u32 {
+        self.most_openings.load(Relaxed)
+    }
+
+    /// Whether no segment can be opened before the sweep has ended.
+    pub(crate) fn is_sweep_wanted(&self) -> bool {
+        self.sweep_wanted.load(Relaxed)
+    }
+
+    /// Asks for the end of the sweep if one of `segments` could be opened but for that.
+    pub(super) fn want_sweep_if_resting(&self, mut segments: impl Iterator<Item = u32>) {
+        if segments.any(|segment| self.table.pending(segment) == 0) {
+            self.sweep_wanted.store(true, Relaxed);
+        }
+    }
+
+    /// Counts that a segment is opened, in `turn`.
+    pub(super) fn count_opening(&self, state: &mut State, segment: u32, turn: u32) {
+        let openings = state.openings.count(segment, self.sweeps());
+        self.most_openings.fetch_max(openings.into(), Relaxed);
+        self.used.fetch_add(u32::from(turn == 1), Relaxed);
     }
 }
 
-/// Pages of a segment that readmission may read back: a tenth, which bounds what it adds to the writes.
-const RESCUE_PAGES_MAX: u32 = SEGMENT_PAGES / 10;
 const _: () = assert!(SEGMENT_BYTES.is_multiple_of(PAGE_BYTES as u64));
 
 impl SsdPlace {

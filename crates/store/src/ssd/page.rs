@@ -48,7 +48,7 @@ pub(crate) struct PageId {
 
 impl PageId {
     /// The page so many pages behind this one.
-    pub(super) fn behind(self, pages: usize) -> PageId {
+    pub(crate) fn behind(self, pages: usize) -> PageId {
         PageId { page: self.page + pages as u32, ..self }
     }
 

@@ -11,7 +11,7 @@ use super::write::{Landing, Large, Work, WriteSource};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::clock::Seconds;
 use crate::crash::step;
-use crate::entry::{Entry, SsdPlace, class_of_pages};
+use crate::entry::{Entry, SsdPlace, class_of_pages, pages_of_class};
 use crate::hash::KeyHash;
 use crate::ram::pool::Pin;
 use crate::record::Header;
@@ -69,6 +69,11 @@ impl Log {
         if self.segments() < STREAMS_SEGMENTS_MIN { Stream::Long } else { wanted }
     }
 
+    /// Returns whether a record fits a write buffer.
+    pub(crate) fn fits_buffer(&self, header: &Header) -> bool {
+        page::extent_pages(header.bytes()) as usize * PAGE_BYTES <= self.piece_bytes
+    }
+
     /// Appends a record to a stream's write buffer.
     pub(crate) fn append(
         &self,
@@ -91,11 +96,14 @@ impl Log {
             Some(pages) => self.append_spread(&mut state, stream, record, pages as u32)?,
             None => self.append_extent(&mut state, stream, record, page::extent_pages(bytes))?,
         };
-        self.table.admit(segment, header.expires, header.epoch);
-        if is_new {
+        let class = class_of_pages(pages);
+        self.table.admit(segment, header.expires, header.epoch, pages_of_class(class));
+        if !is_new {
+            self.bytes_moved.fetch_add(bytes as u64, Relaxed);
+        } else {
             self.bytes_admitted.fetch_add(bytes as u64, Relaxed);
         }
-        Ok(SsdPlace { segment, page: page as u16, class: class_of_pages(pages), turn: (turn & 0xF) as u8 })
+        Ok(SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 })
     }
 
     /// Appends a record to the open page where that will do, else to a new one, from which it takes
@@ -199,9 +207,7 @@ impl Log {
             }
         }
         if state.streams[stream as usize].is_none() {
-            let segment = self.take_segment(state)?;
-            let turn = self.table.open(segment);
-            state.streams[stream as usize] = Some(Open { segment, turn, next_page: 0, piece: None });
+            self.open_segment(state, stream)?;
         }
         let piece = state.free_pieces.pop().ok_or(Refused::Full)?;
         let open = state.streams[stream as usize].as_mut().expect("just opened");
@@ -287,9 +293,17 @@ impl Log {
         }
     }
 
+    fn open_segment(&self, state: &mut State, stream: Stream) -> Result<(), Refused> {
+        let segment = self.take_segment(state, stream)?;
+        let turn = self.table.open(segment);
+        self.count_opening(state, segment, turn);
+        state.streams[stream as usize] = Some(Open { segment, turn, next_page: 0, piece: None });
+        Ok(())
+    }
+
     fn seal_segment(&self, state: &mut State, stream: Stream) {
         if let Some(open) = state.streams[stream as usize].take() {
-            state.sealed.push_back((open.segment, open.turn));
+            state.sealed.push(open.segment, open.turn);
         }
     }
 
@@ -322,9 +336,7 @@ impl Log {
             self.seal_segment(state, stream);
         }
         if state.streams[stream as usize].is_none() {
-            let segment = self.take_segment(state)?;
-            let turn = self.table.open(segment);
-            state.streams[stream as usize] = Some(Open { segment, turn, next_page: 0, piece: None });
+            self.open_segment(state, stream)?;
         }
         let open = state.streams[stream as usize].as_mut().expect("just opened");
         let (segment, turn, page) = (open.segment, open.turn, open.next_page);
@@ -351,10 +363,10 @@ impl Log {
             self.table.add_pending(segment);
             state.queue.push_back(work);
         }
-        self.table.admit(segment, header.expires, header.epoch);
+        let class = class_of_pages(pages);
+        self.table.admit(segment, header.expires, header.epoch, pages_of_class(class));
         self.bytes_admitted.fetch_add(header.bytes() as u64, Relaxed);
-        let to =
-            SsdPlace { segment, page: page as u16, class: class_of_pages(pages), turn: (turn & 0xF) as u8 };
+        let to = SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 };
         state.large.push(Large { id, parts_left, failed: false, landing: Landing { hash, from, to, pin } });
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::arena::Region;
 use crate::clock::Seconds;
 use crate::crash::step;
-use crate::entry::{Entry, SsdPlace};
+use crate::entry::{Entry, SsdPlace, pages_of_class};
 
 const HOT_WORDS: usize = SEGMENT_PAGES as usize / 64;
 
@@ -27,11 +27,18 @@ pub(crate) struct SegmentMeta {
     pending: AtomicU32,
     /// When it was opened, counted in openings: the ring's age.
     birth: AtomicU32,
+    /// Pages of the records that index entries point at, each record's counted by itself.
+    live_pages: AtomicU32,
+    /// The same of all records written since it was opened.
+    written_pages: AtomicU32,
+    /// 1 while its live records are being moved to other segments.
+    cleaning: AtomicU32,
+    spare: AtomicU32,
     /// Pages that hold a record which was read since it came here.
     hot: [AtomicU64; HOT_WORDS],
 }
 
-const _: () = assert!(size_of::<SegmentMeta>() == 24 + 8 * HOT_WORDS, "no padding");
+const _: () = assert!(size_of::<SegmentMeta>() == 40 + 8 * HOT_WORDS, "no padding");
 
 /// All segments' lines.
 pub(crate) struct Table {
@@ -86,6 +93,12 @@ impl Table {
         (turn & 0xF == u32::from(place.turn) && turn != 0).then_some(turn)
     }
 
+    /// Returns whether `place` means its segment's present filling and that has not been retired.
+    pub(crate) fn is_current(&self, place: SsdPlace) -> bool {
+        self.current_turn(place).is_some()
+            && self.of(place).is_some_and(|meta| meta.expires.load(Relaxed) != 0)
+    }
+
     /// Whether a record at `place` can still be there, as far as the table knows.
     #[inline]
     pub(crate) fn is_live(&self, place: SsdPlace, now: Seconds, epoch: u32) -> bool {
@@ -102,15 +115,40 @@ impl Table {
         for meta in self.segments.iter() {
             meta.pending.store(0, Relaxed);
             meta.live.store(0, Relaxed);
+            meta.live_pages.store(0, Relaxed);
+            meta.cleaning.store(0, Relaxed);
         }
         let newest = self.segments.iter().map(|meta| meta.birth.load(Relaxed)).max();
         self.births.store(newest.unwrap_or(0), Relaxed);
     }
 
-    /// Counts `live` more entries into a segment.
-    pub(crate) fn add_live(&self, segment: u32, live: u32) {
-        self.segments[segment as usize].live.fetch_add(live, Relaxed);
+    /// Counts `live` more entries into a segment, whose records have `pages` pages.
+    pub(crate) fn add_live(&self, segment: u32, live: u32, pages: u32) {
+        let meta = &self.segments[segment as usize];
+        meta.live.fetch_add(live, Relaxed);
+        meta.live_pages.fetch_add(pages, Relaxed);
         self.items.fetch_add(u64::from(live), Relaxed);
+    }
+
+    /// Returns the share of a segment's records that are live, from 0 to 1, by their pages: an index entry
+    /// tells no more of a record's size. Records of one page count alike.
+    pub(super) fn live_share(&self, segment: u32) -> f64 {
+        let meta = &self.segments[segment as usize];
+        if meta.live.load(Relaxed) == 0 {
+            return 0.0;
+        }
+        let written = meta.written_pages.load(Relaxed).max(1);
+        (f64::from(meta.live_pages.load(Relaxed)) / f64::from(written)).min(1.0)
+    }
+
+    /// Marks whether a segment's live records are being moved to other segments.
+    pub(super) fn set_cleaning(&self, segment: u32, cleaning: bool) {
+        self.segments[segment as usize].cleaning.store(cleaning.into(), SeqCst);
+    }
+
+    /// Returns whether the records of `place`'s segment are being moved to other segments.
+    pub(crate) fn is_cleaning(&self, place: SsdPlace) -> bool {
+        self.of(place).is_some_and(|meta| meta.cleaning.load(SeqCst) == 1)
     }
 
     /// Index entries that point into a segment.
@@ -179,6 +217,9 @@ impl Table {
             word.store(0, Relaxed);
         }
         self.items.fetch_sub(u64::from(meta.live.swap(0, Relaxed)), Relaxed);
+        meta.live_pages.store(0, Relaxed);
+        meta.written_pages.store(0, Relaxed);
+        meta.cleaning.store(0, Relaxed);
         // Last, and not earlier by the compiler's choice: until then the old entries are dead by expiry.
         step();
         compiler_fence(SeqCst);
@@ -188,10 +229,24 @@ impl Table {
         turn
     }
 
-    /// Counts a record about to be written to the open segment.
-    pub(crate) fn admit(&self, segment: u32, expires: u32, epoch: u32) {
+    /// Makes every record of a segment dead until the segment is opened again; returns how many index entries
+    /// pointed at one.
+    pub(super) fn retire(&self, segment: u32) -> u32 {
         let meta = &self.segments[segment as usize];
         step();
+        meta.expires.store(0, SeqCst);
+        step();
+        let live = meta.live.swap(0, Relaxed);
+        meta.live_pages.store(0, Relaxed);
+        self.items.fetch_sub(u64::from(live), Relaxed);
+        live
+    }
+
+    /// Counts a record of `pages` pages that is about to be written to the open segment.
+    pub(crate) fn admit(&self, segment: u32, expires: u32, epoch: u32, pages: u32) {
+        let meta = &self.segments[segment as usize];
+        step();
+        meta.written_pages.fetch_add(pages, Relaxed);
         meta.expires.fetch_max(if expires == 0 { u32::MAX } else { expires }, Relaxed);
         meta.epoch.fetch_max(epoch, Relaxed);
     }
@@ -201,6 +256,7 @@ impl Table {
         if let Some(meta) = self.of(entry.ssd_place()) {
             step();
             meta.live.fetch_add(1, Relaxed);
+            meta.live_pages.fetch_add(pages_of_class(entry.ssd_place().class), Relaxed);
             self.items.fetch_add(1, Relaxed);
         }
     }
@@ -214,6 +270,9 @@ impl Table {
         }
         let Some(meta) = self.of(place) else { return };
         if meta.live.fetch_update(Relaxed, Relaxed, |live| live.checked_sub(1)).is_ok() {
+            let pages = pages_of_class(place.class);
+            let fewer = |live: u32| Some(live.saturating_sub(pages));
+            let _ = meta.live_pages.fetch_update(Relaxed, Relaxed, fewer);
             self.items.fetch_sub(1, Relaxed);
         }
     }

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Config, Span, Store, Sweep};
+use super::sweep::Sweep;
+use super::{Config, Span, Store};
 use crate::admit::Budget;
 use crate::arena::Arena;
 use crate::error::OpenError;
@@ -123,6 +124,7 @@ impl Store {
             piece_bytes: layout.piece_bytes,
             landing_bytes_max: segments * layout.segment_bytes / 4,
             reuses: config.evict,
+            live_percent_max: config.ssd_live_percent.min(100),
             budget: Budget::new(config.ssd_write_limit),
         };
         let tiers = Tiers {
@@ -173,15 +175,15 @@ impl Store {
         let threads = processors.min(ATTACH_THREADS_MAX).min(self.shards.len());
         let share = self.shards.len().div_ceil(threads);
         let take_share = |first: usize, shards: &mut [Mutex<Shard>]| {
-            let live = vec![0; layout.ssd_segments as usize];
+            let live = vec![(0, 0); layout.ssd_segments as usize];
             let mut census = Census { live, ram_items: 0, reset: 0 };
             for (number, shard) in (first..).zip(shards) {
                 let shard = shard.get_mut().unwrap_or_else(PoisonError::into_inner);
                 let place = (number as u32, layout.shards);
                 shard.attach(tiers, place, &were_landing[number], &kept, &mut census);
             }
-            for (segment, &live) in census.live.iter().enumerate().filter(|(_, live)| **live > 0) {
-                tiers.log.table.add_live(segment as u32, live);
+            for (segment, &(live, pages)) in census.live.iter().enumerate().filter(|(_, live)| live.0 > 0) {
+                tiers.log.table.add_live(segment as u32, live, pages);
             }
             (census.ram_items, census.reset)
         };
@@ -201,9 +203,8 @@ impl Store {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         tiers.pool.free_the_rest(&kept);
         // Entries into what was filled anew are cleared: the sweep owes nothing.
-        let openings = tiers.log.table.openings();
         *self.swept.get_mut().unwrap_or_else(PoisonError::into_inner) =
-            Sweep { openings, ..Sweep::default() };
+            Sweep::begin(tiers.log.table.openings());
         let (ram_items, shards_reset) =
             counts.into_iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
         Start::Warm { items: ram_items + tiers.log.table.items(), shards_reset }

@@ -121,6 +121,8 @@ impl Sim {
         let stats = self.store.stats();
         self.written += stats.ssd_bytes_written;
         self.seen.ssd_errors += stats.ssd_errors;
+        self.seen.cleaned += stats.ssd_segments_cleaned;
+        self.seen.evictions_ssd += stats.evictions_ssd;
         // Another seed: the one that counts is in the memory.
         let config =
             Config { memory_file: Some(left), seed: self.config.seed.wrapping_add(1), ..self.config.clone() };

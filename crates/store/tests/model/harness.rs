@@ -62,6 +62,9 @@ pub struct Seen {
     pub no_memory: u64,
     pub turns: u64,
     pub rescues: u64,
+    /// SSD segments whose live records were all moved; live items that were overwritten on the SSD.
+    pub cleaned: u64,
+    pub evictions_ssd: u64,
     /// Faults of the device: as it counted them, and as the store did.
     pub faults: u64,
     pub ssd_errors: u64,
@@ -126,6 +129,7 @@ pub fn run(options: &Options) -> Seen {
         index_bytes: None,
         ssd_write_limit: None,
         ssd_admission: Admission::All,
+        ssd_live_percent: 70,
         evict: options.evict,
         memory_file: (options.crash_one_in > 0).then(|| crash::memory_file(None)),
         seed: options.seed,
@@ -162,6 +166,8 @@ pub fn run(options: &Options) -> Seen {
     let counts = sim.device.counts();
     sim.seen.faults = counts.total();
     sim.seen.ssd_errors += stats.ssd_errors;
+    sim.seen.cleaned += stats.ssd_segments_cleaned;
+    sim.seen.evictions_ssd += stats.evictions_ssd;
     [sim.seen.reads, sim.seen.writes, _] = counts.operations;
     if options.faults.is_empty() {
         assert_eq!(stats.ssd_errors, 0, "a faultless device gives no errors: seed {}", options.seed);

@@ -62,6 +62,7 @@ pub fn config(memory_bytes: u64, ssd_segments: u64) -> Config {
         index_bytes: None,
         ssd_write_limit: None,
         ssd_admission: Admission::All,
+        ssd_live_percent: 70,
         evict: true,
         memory_file: None,
         seed: 42,

@@ -120,6 +120,7 @@ fn larders_options_become_fields() {
         "--ssd-write-limit=100m/s",
         "--ssd-write-wait=7",
         "--ssd-admission=returning",
+        "--ssd-live-percent=50",
         "--index-memory=9",
         "--item-size=100",
         "--conn-memory=8m",
@@ -132,6 +133,7 @@ fn larders_options_become_fields() {
     assert_eq!((config.ssd_write_limit, config.ssd_write_wait), (Some(100 << 20), Duration::from_millis(7)));
     assert_eq!(config.ssd_admission, Admission::Returning);
     assert_eq!(super::config(&[]).ssd_admission, Admission::All);
+    assert_eq!((config.ssd_live_percent, super::config(&[]).ssd_live_percent), (50, 70));
     assert_eq!((config.index_memory_bytes, config.item_size_bytes), (Some(9 << 20), 100));
     assert_eq!((config.conn_memory_bytes, config.io), (8 << 20, Io::Threads));
     assert!(config.memory_file.is_some() && config.state_file.is_none());

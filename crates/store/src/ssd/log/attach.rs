@@ -16,12 +16,14 @@ impl Log {
         let mut segments: Vec<u32> = (0..self.table.count()).collect();
         segments.sort_by_key(|&segment| std::cmp::Reverse(self.table.age_of(segment)));
         state.free.clear();
+        state.sealed.clear();
         for segment in segments {
             // Time alone expires nothing here; the upkeep frees what it has.
             let turn = self.table.turn(segment);
+            self.count_used(turn);
             match turn == 0 || self.table.is_spent(segment, Seconds(0), epoch) {
                 true => state.free.push_back(segment),
-                false => state.sealed.push_back((segment, turn)),
+                false => state.sealed.push(segment, turn),
             }
         }
         for mut piece in std::mem::take(&mut state.free_pieces) {

@@ -1,0 +1,113 @@
+//! Selects the segment that is reused next: by cost and benefit while the live records fit the SSD well, else
+//! the oldest.
+//!
+//! Moving the live records out of a segment of which the share `u` is live costs a read of all of it and a
+//! write of `u`, and frees `1 - u`. Old segments are preferred: what they still hold is likely to stay, so the
+//! freed room lasts (Rosenblum and Ousterhout, "The design and implementation of a log-structured file
+//! system", 1992).
+
+use super::SEGMENT_PAGES;
+use super::log::{Log, State};
+
+/// With fewer segments than this no live records are moved: the free segments that moving needs would be too
+/// large a part of the SSD.
+const MOVING_SEGMENTS_MIN: u32 = 8;
+/// With fewer segments than this one free segment is reserved for moving, else two.
+const SMALL_SEGMENTS: u32 = 256;
+/// A segment of which more is live is not worth moving.
+const MOVED_SHARE_MAX: f64 = 0.95;
+/// Sealed segments that are looked at for one selection; more than these are sampled.
+const CANDIDATES_MAX: usize = 256;
+
+/// What is done with a segment before it is reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Victim {
+    /// It holds nothing that is live.
+    Empty(u32),
+    /// All of its live records are moved to another segment.
+    Move(u32),
+    /// Its live records are dropped, but for some that were read.
+    Drop(u32),
+}
+
+/// What a look at the sealed segments shows.
+struct Survey {
+    /// The segment that is best moved, and the share of it that is live.
+    best: Option<(u32, f64)>,
+    /// The mean live share of the segments looked at.
+    mean_share: f64,
+}
+
+impl Log {
+    /// Free segments that only moved and readmitted records may fill.
+    pub(super) fn reserved_segments(&self) -> usize {
+        match self.segments() {
+            0..MOVING_SEGMENTS_MIN => 0,
+            MOVING_SEGMENTS_MIN..SMALL_SEGMENTS => 1,
+            _ => 2,
+        }
+    }
+
+    /// Selects the segment that is reused next; `None` when none can be just now.
+    pub(super) fn select_victim(&self, state: &State) -> Option<Victim> {
+        let survey = self.survey(state);
+        if let Some((segment, share)) = survey.best {
+            if share == 0.0 {
+                return Some(Victim::Empty(segment));
+            }
+            if self.segments() >= MOVING_SEGMENTS_MIN
+                && share <= MOVED_SHARE_MAX
+                && self.live_segments(state, survey.mean_share) <= self.live_segments_max()
+            {
+                return Some(Victim::Move(segment));
+            }
+        }
+        if !self.reuses {
+            return None;
+        }
+        let oldest = state.sealed.oldest_first().find(|&segment| self.can_reuse(state, segment));
+        if oldest.is_none() {
+            self.want_sweep_if_resting(state.sealed.oldest_first());
+        }
+        oldest.map(Victim::Drop)
+    }
+
+    /// Returns whether a segment may be opened again: none of its pages is on its way to the device, and it was
+    /// not opened too often.
+    pub(super) fn can_reuse(&self, state: &State, segment: u32) -> bool {
+        self.table.pending(segment) == 0 && state.openings.allow(segment, self.sweeps())
+    }
+
+    /// The live records of all segments, in segments, when those of the sealed ones have `mean_share`.
+    fn live_segments(&self, state: &State, mean_share: f64) -> f64 {
+        let open = state.streams.iter().flatten();
+        let open: f64 = open.map(|open| f64::from(open.next_page) / f64::from(SEGMENT_PAGES)).sum();
+        mean_share * state.sealed.len() as f64 + open
+    }
+
+    /// The most live records that are all kept, in segments.
+    fn live_segments_max(&self) -> f64 {
+        f64::from(self.segments()) * f64::from(self.live_percent_max) / 100.0
+    }
+
+    /// Looks at every sealed segment, or at a sample that is spread evenly over their ages.
+    fn survey(&self, state: &State) -> Survey {
+        let lines = state.sealed.lines();
+        let stride = lines.div_ceil(CANDIDATES_MAX).max(1);
+        // Each selection looks at others.
+        let first = self.table.openings() as usize % stride;
+        let (mut best, mut best_score) = (None, f64::MIN);
+        let (mut sum, mut count) = (0.0, 0_u32);
+        for segment in (first..lines).step_by(stride).filter_map(|at| state.sealed.get(at)) {
+            let share = if self.is_spent(segment) { 0.0 } else { self.table.live_share(segment) };
+            sum += share;
+            count += 1;
+            let age = 1.0 + f64::from(self.table.age_of(segment));
+            let score = if share == 0.0 { f64::MAX } else { (1.0 - share) * age / (1.0 + share) };
+            if score > best_score && self.can_reuse(state, segment) {
+                (best, best_score) = (Some((segment, share)), score);
+            }
+        }
+        Survey { best, mean_share: sum / f64::from(count.max(1)) }
+    }
+}

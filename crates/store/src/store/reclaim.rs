@@ -1,0 +1,139 @@
+//! Moves records out of the SSD segment that is reused next. Which segment that is, and what to read of it, is
+//! `ssd::reclaim`'s business.
+
+use super::Store;
+use crate::clock::{Expiry, Seconds};
+use crate::entry::{Entry, SsdPlace, State};
+use crate::read::{Loaded, ReadPlan};
+use crate::record::FETCHED;
+use crate::ssd::PAGE_BYTES;
+use crate::ssd::log::Refused;
+use crate::ssd::page::{self, Page, Placed};
+use crate::ssd::reclaim::ReadBack;
+use crate::ssd::stream::Stream;
+
+/// What became of one record of a page that was read back.
+enum Moved {
+    /// It was moved, or need not be.
+    Done,
+    /// It goes on in pages that were not read.
+    GoesOn,
+    /// There is no room for it just now.
+    NoRoom,
+    /// No segment is free for it.
+    NoSegment,
+}
+
+impl Store {
+    /// The next read for the reuse of a segment, if there is one to do: of all of it, or of what was read
+    /// there. Give its outcome to [`Store::readmit`].
+    pub fn next_rescue(&self) -> Option<ReadPlan> {
+        self.sweep_if_wanted();
+        let place = self.tiers.log.next_rescue()?;
+        let Some(read) = self.tiers.log.read_of(place) else {
+            self.tiers.log.rescued(place, ReadBack::default());
+            return None;
+        };
+        Some(ReadPlan { entry: Entry::ssd(0, 0, place), read, epoch: self.tiers.epoch() })
+    }
+
+    /// Writes the records of what was read back that are to be kept into another segment.
+    pub fn readmit(&self, loaded: Loaded<'_>, now: Seconds) {
+        let place = loaded.plan.entry.ssd_place();
+        let Some((moves_all, is_chunk)) = self.tiers.log.reclaim_of(place) else { return };
+        let Some(bytes) = loaded.bytes else {
+            return self.tiers.log.rescued(place, ReadBack { failed: true, ..ReadBack::default() });
+        };
+        let mut outcome = ReadBack::default();
+        let (id, pages) = (loaded.plan.read.id, bytes.len() / PAGE_BYTES);
+        let pages = if is_chunk { pages } else { pages.min(1) };
+        for number in 0..pages {
+            let (id, rest) = (id.behind(number), &bytes[number * PAGE_BYTES..]);
+            let place = SsdPlace { page: place.page + number as u16, ..place };
+            let in_all = page::pages(id, rest);
+            let moved = match page::verify(id, rest) {
+                Some(page) => self.move_records(place, &page, moves_all, now),
+                // A record of many pages that goes on behind what was read.
+                None if in_all.is_some_and(|pages| pages * PAGE_BYTES > rest.len()) => Moved::GoesOn,
+                None => continue,
+            };
+            match moved {
+                Moved::Done => {}
+                Moved::GoesOn if in_all.is_none_or(|pages| pages * PAGE_BYTES <= rest.len()) => {}
+                Moved::GoesOn | Moved::NoRoom => {
+                    outcome.again.push((place.page.into(), in_all.unwrap_or(1) as u32));
+                }
+                Moved::NoSegment => outcome.no_segment = true,
+            }
+        }
+        self.tiers.log.rescued(place, outcome);
+    }
+
+    /// Moves those records of a page that are live, or, without `moves_all`, that were read too.
+    fn move_records(&self, place: SsdPlace, page: &Page<'_>, moves_all: bool, now: Seconds) -> Moved {
+        let mut worst = Moved::Done;
+        for record in page.records() {
+            match self.move_record(place, page, &record, moves_all, now) {
+                Moved::Done => {}
+                // Another record of the page must not hide that one goes on.
+                Moved::NoRoom if matches!(worst, Moved::GoesOn) => {}
+                other => worst = other,
+            }
+        }
+        worst
+    }
+
+    fn move_record(
+        &self,
+        place: SsdPlace,
+        page: &Page<'_>,
+        record: &Placed<'_>,
+        moves_all: bool,
+        now: Seconds,
+    ) -> Moved {
+        let tiers = &self.tiers;
+        let hash = self.hash(record.key);
+        let mut shard = self.change(self.shard_of(hash));
+        let Some((slot, present)) = shard.index.find(hash) else {
+            return Moved::Done;
+        };
+        let there = present.state() == State::Ssd && {
+            let at = present.ssd_place();
+            (at.segment, at.page, at.turn) == (place.segment, place.page, place.turn)
+        };
+        if !there || !moves_all && present.hot() == 0 || !tiers.ssd_is_live(present, now) {
+            return Moved::Done;
+        }
+        // Of several versions in the page, and of rivals for the entry, only the one that the entry means may
+        // move.
+        let meant = shard.find_among(tiers, page, hash, record.key);
+        if meant.is_none_or(|meant| !std::ptr::eq(meant.key, record.key)) {
+            return Moved::Done;
+        }
+        let mut header = record.header;
+        if header.epoch < tiers.epoch() || Expiry::from_raw(header.expires).has_passed(now) {
+            shard.reclaim(tiers, slot, present, &header);
+            return Moved::Done;
+        }
+        if present.hot() > 0 {
+            // It has been read; where it goes, its hotness may not tell for long.
+            header.item_flags |= FETCHED;
+        }
+        let Some(value) = page.value_of(record) else { return Moved::GoesOn };
+        if !tiers.log.fits_buffer(&header) {
+            return Moved::Done;
+        }
+        match tiers.log.append(Stream::Readmitted, &header, record.key, &value) {
+            Ok(new) => {
+                let hot = if moves_all { present.hot() } else { present.hot() - 1 };
+                shard.place(tiers, now, hash, Some((slot, present)), Entry::ssd(hash.tag(), hot, new));
+                if moves_all && hot > 0 {
+                    tiers.log.table.mark_hot(new);
+                }
+                Moved::Done
+            }
+            Err(Refused::Full) => Moved::NoRoom,
+            Err(Refused::UsedUp | Refused::Off) => Moved::NoSegment,
+        }
+    }
+}
