@@ -110,6 +110,13 @@ impl LoadedRead {
         Loaded { plan: &self.plan, bytes: self.buffer.bytes() }
     }
 
+    fn memory_bytes(&self) -> usize {
+        match &self.buffer.memory {
+            Memory::Own(buffer) => buffer.len(),
+            Memory::Shared(_) => 0,
+        }
+    }
+
     pub(crate) fn buffer(&self) -> &ReadBuffer<'static> {
         &self.buffer
     }
@@ -276,7 +283,13 @@ impl Session {
     pub fn memory_bytes(&self) -> usize {
         let keys: usize = self.pending.len() * KEY_BYTES;
         let pending = self.pending.capacity() * size_of::<PendingGet>() + keys;
-        self.input.capacity() + self.out.capacity() + pending
+        let loaded = self.loaded.as_ref().map_or(0, LoadedRead::memory_bytes);
+        self.input.capacity() + self.out.capacity() + pending + loaded
+    }
+
+    /// Whether a large value is on its way in.
+    pub fn is_receiving(&self) -> bool {
+        self.receiving.is_some()
     }
 
     /// Bytes still to come of a request whose memory it holds already; 0 for none.
@@ -439,12 +452,27 @@ impl Session {
             ctx.counters.ssd_waits.up();
         }
         self.room_since.get_or_insert(ctx.instant);
+        self.loaded = None;
         self.wait = Wait::Room;
         Served::Waits
     }
 
+    /// Tries the request at the front of the input again, after others had their turn.
+    pub(crate) fn try_again(&mut self) -> Served {
+        self.more = true;
+        Served::Waits
+    }
+
+    /// Drops the read that an operation was called with, unless it is to be called with it again.
+    pub(crate) fn release_read<T>(&mut self, step: &larder_store::Step<T>) {
+        if !matches!(step, larder_store::Step::Again) {
+            self.loaded = None;
+        }
+    }
+
     /// Asks for a read for the request at the front of the input, or for a turn to ask for it.
     pub(crate) fn wait_for_read(&mut self, ctx: &mut Ctx<'_>, plan: ReadPlan) -> Served {
+        self.loaded = None;
         self.wait = Wait::Reads;
         if Self::claim_read(ctx, plan.bytes()) {
             self.wait = Wait::Read;
@@ -523,7 +551,6 @@ impl Session {
                     Some(LoadedRead { plan, buffer: ReadBuffer { memory: Memory::Own(buffer), bytes } });
                 self.wait = Wait::None;
                 self.advance(ctx, &[]);
-                self.loaded = None;
             }
             Ticket::Get(ticket) => {
                 self.get_done(ctx, ticket, &plan, ReadBuffer { memory: Memory::Own(buffer), bytes });

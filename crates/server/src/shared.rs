@@ -2,7 +2,7 @@
 //! memory.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -34,6 +34,9 @@ pub struct Shared {
     pub budget: Budget,
     /// Commands by their keys' prefixes.
     pub prefixes: Prefixes,
+    /// When memory was promised to so many large values on their way in that another one had to wait: in
+    /// milliseconds since the start, 0 for never.
+    crowded_ms: AtomicU64,
     /// SSD reads under way in all workers: while there are any, writes take turns.
     pub reads_in_flight: AtomicUsize,
     /// Set once to make every worker drain and stop.
@@ -61,6 +64,7 @@ impl Shared {
             connections: AtomicU32::new(0),
             budget: Budget::new(config.conn_memory_bytes),
             prefixes: Prefixes::new(config.prefix_delimiter, config.stats_detail),
+            crowded_ms: AtomicU64::new(0),
             reads_in_flight: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             tcp_port: AtomicU32::new(0),
@@ -115,6 +119,17 @@ impl Shared {
         stats.found_expired -= before.found_expired;
         stats.found_flushed -= before.found_flushed;
         stats
+    }
+
+    /// Notes that a large value has to wait for others on their way in.
+    pub fn note_crowd(&self) {
+        self.crowded_ms.store(self.started.elapsed().as_millis() as u64, Relaxed);
+    }
+
+    /// Whether one had to in the last second.
+    pub fn is_crowded(&self) -> bool {
+        let at = self.crowded_ms.load(Relaxed);
+        at > 0 && self.started.elapsed().as_millis() as u64 <= at + 1000
     }
 
     /// Whether a daemon at this verbosity logs what needs `level`.

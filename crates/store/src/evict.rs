@@ -29,6 +29,8 @@ pub enum Patience {
 pub(crate) enum Evicted {
     /// A segment was emptied and given back (survivors may have taken another).
     Segment,
+    /// So many of a segment's records have gone as the step allowed.
+    Part,
     /// The SSD is behind; nothing is lost, part of the segment may have gone.
     Blocked,
     /// There is nothing that may leave.
@@ -37,6 +39,9 @@ pub(crate) enum Evicted {
 
 /// The small queue's share of the RAM tier, one in this many segments.
 const SMALL_SHARE: u32 = 10;
+
+/// What a segment costs beside its records: to seal and write a large one, to unqueue, to give back.
+const SEGMENT_WORK: u32 = 64;
 
 /// An item of at most one in this many parts of the mean size goes on to the main queue unread.
 const SLIGHT_PARTS: u64 = 2;
@@ -87,17 +92,29 @@ impl Shard {
         order.iter().find_map(|&q| self.queue(q).front().map(|id| (q, id)))
     }
 
-    /// Empties the segment that is next in line.
-    pub(crate) fn evict_segment(&mut self, tiers: &Tiers, now: Seconds, patience: Patience) -> Evicted {
+    /// Empties the segment that is next in line, as far as `work` records go.
+    pub(crate) fn evict_segment(
+        &mut self,
+        tiers: &Tiers,
+        now: Seconds,
+        patience: Patience,
+        work: &mut u32,
+    ) -> Evicted {
         let Some((queue, id)) = self.next_victim(tiers, now) else {
             return Evicted::Nothing;
         };
+        *work = work.saturating_sub(SEGMENT_WORK);
         if tiers.pool.is_large(id) {
             return self.evict_large(tiers, now, patience, queue, id);
         }
         let used = tiers.pool.used(id);
         let mut at = self.cursor.take().map_or(0, |cursor| cursor.at);
         while at < used {
+            if *work == 0 {
+                self.cursor = Some(Cursor { id, at });
+                return Evicted::Part;
+            }
+            *work -= 1;
             let bytes = &tiers.pool.bytes(&self.owner, id)[at..used];
             let Some(record) = Record::parse(bytes) else { break };
             let (header, hash) = (record.header, tiers.hasher.hash(record.key));

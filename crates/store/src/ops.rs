@@ -97,18 +97,23 @@ impl Store {
         call: &Call<'_>,
     ) -> Result<Reservation, Step<T>> {
         let pool = &self.tiers.pool;
-        let wanted = pool.segments_for(record_bytes);
-        let too_large = record_bytes as u64 > VALUE_BYTES_MAX + HEADER_BYTES as u64 + u64::from(u8::MAX);
-        if too_large || wanted + pool.reserved_count() > pool.limit() / 2 {
+        if !self.is_storable(record_bytes) {
             return Err(Step::NoMemory);
         }
         for _ in 0..ATTEMPTS_MAX {
-            self.make_room(own, wanted, call.now, call.patience)?;
+            self.make_room(own, pool.segments_for(record_bytes), call.now, call.patience)?;
             if let Some(reservation) = pool.reserve(record_bytes) {
                 return Ok(reservation);
             }
         }
         Err(Step::NoMemory)
+    }
+
+    /// Whether the RAM tier could hold a record of so many bytes at all.
+    fn is_storable(&self, record_bytes: usize) -> bool {
+        let record_bytes_max = VALUE_BYTES_MAX + HEADER_BYTES as u64 + u64::from(u8::MAX);
+        record_bytes as u64 <= record_bytes_max
+            && self.tiers.pool.segments_for(record_bytes) <= self.tiers.pool.limit() / 2
     }
 }
 
@@ -163,6 +168,9 @@ fn write(
     let Some(offset) = shard.append(tiers, queue, header, call.key, value, None) else {
         return Attempt::Room;
     };
+    if old.is_some() {
+        tiers.note_freed(header.ram_bytes());
+    }
     shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash.tag(), hot, State::Ram, offset));
     Attempt::Done(())
 }

@@ -288,6 +288,9 @@ impl Shard {
 
     /// Removes an entry and what it stands for.
     pub(crate) fn remove(&mut self, tiers: &Tiers, slot: Slot, entry: Entry) {
+        if entry.state() == State::Ram && !tiers.evict {
+            tiers.note_freed(self.ram_record(tiers, entry).header().ram_bytes());
+        }
         self.forget(tiers, entry);
         self.index.set(slot, Entry::EMPTY);
         self.head_mut().index_entries -= 1;

@@ -3,6 +3,7 @@
 
 mod ages;
 mod change;
+pub(crate) mod compaction;
 mod limit;
 mod open;
 mod reclaim;
@@ -79,6 +80,8 @@ pub enum Step<T> {
     Done(T),
     /// It needs this read; then call again with what was read.
     Read(ReadPlan),
+    /// Room is being made, in bounded steps: serve others, then call again.
+    Again,
     /// There is no room until a write completes: perform writes and call again, at last with
     /// [`Patience::Drop`].
     Busy,
@@ -178,7 +181,8 @@ impl Store {
         self.tiers.header.tick(now.0);
     }
 
-    /// Evicts until `wanted` segments are free beyond the spare ones; `Err` says why not.
+    /// Evicts until `wanted` segments are free beyond the spare ones; `Err` says why not. The work of one call is
+    /// bounded: for more the step is [`Step::Again`].
     pub(crate) fn make_room<T>(
         &self,
         own: u32,
@@ -190,8 +194,14 @@ impl Store {
         let shards = self.layout.shards;
         let fair = self.tiers.pool.limit() / shards;
         let (mut blocked, mut idle) = (0, 0);
-        let mut futile = if self.tiers.evict { u32::MAX } else { 8 + wanted };
+        let mut work = EVICTION_WORK;
         while self.tiers.pool.free_count() < target {
+            if work == 0 {
+                return Err(Step::Again);
+            }
+            if !self.tiers.evict && !self.tiers.compaction.may_look(now) {
+                return Err(Step::NoMemory);
+            }
             let mut victim = self.change(own);
             if victim.segments() < fair || blocked + idle > 0 {
                 drop(victim);
@@ -201,9 +211,15 @@ impl Store {
                     continue;
                 }
             }
-            match victim.evict_segment(&self.tiers, now, patience) {
-                Evicted::Segment if futile == 0 => return Err(Step::NoMemory),
-                Evicted::Segment => futile -= 1,
+            let free_before = self.tiers.pool.free_count();
+            let evicted = victim.evict_segment(&self.tiers, now, patience, &mut work);
+            let in_vain = evicted != Evicted::Blocked && self.tiers.pool.free_count() <= free_before;
+            if !self.tiers.evict && !in_vain {
+                self.tiers.compaction.note_success();
+            }
+            match evicted {
+                Evicted::Segment => {}
+                Evicted::Part => return Err(Step::Again),
                 Evicted::Blocked if patience == Patience::Wait && self.tiers.evict => return Err(Step::Busy),
                 Evicted::Blocked if blocked > self.layout.segments => return Err(Step::NoMemory),
                 Evicted::Blocked => blocked += 1,
@@ -362,8 +378,8 @@ impl Store {
     pub fn evict_all(&self, now: Seconds) -> bool {
         for shard in 0..self.layout.shards {
             for _ in 0..8 * self.layout.segments {
-                match self.change(shard).evict_segment(&self.tiers, now, Patience::Wait) {
-                    Evicted::Segment => {}
+                match self.change(shard).evict_segment(&self.tiers, now, Patience::Wait, &mut { u32::MAX }) {
+                    Evicted::Segment | Evicted::Part => {}
                     Evicted::Blocked => return false,
                     Evicted::Nothing => break,
                 }
@@ -404,6 +420,8 @@ impl Store {
     }
 }
 
+/// The work of one step of making room, in records looked at: about half a millisecond.
+const EVICTION_WORK: u32 = 2048;
 /// Memcached's own bound on an item.
 pub(crate) const VALUE_BYTES_MAX: u64 = 1 << 30;
 const CACHE_LINE_BYTES: usize = 64;

@@ -9,6 +9,7 @@ use crate::hash::Hasher;
 use crate::header::Header;
 use crate::ram::pool::Pool;
 use crate::ssd::log::Log;
+use crate::store::compaction::Compaction;
 
 pub(crate) struct Tiers {
     pub pool: Arc<Pool>,
@@ -20,6 +21,8 @@ pub(crate) struct Tiers {
     pub admission: Admission,
     /// Whether what does not fit may be dropped; without it, what does not fit is refused.
     pub evict: bool,
+    /// Without it, how hard to look for room.
+    pub compaction: Compaction,
     /// Records above this many bytes live in RAM segments of their own.
     pub large_bytes: usize,
 }
@@ -41,6 +44,14 @@ impl Tiers {
     #[inline]
     pub(crate) fn next_cas(&self) -> u64 {
         self.header.next_cas()
+    }
+
+    /// Notes that so many bytes of records in RAM are dead from now on.
+    #[inline]
+    pub(crate) fn note_freed(&self, bytes: usize) {
+        if !self.evict {
+            self.compaction.note_freed(bytes as u64);
+        }
     }
 
     /// Whether an Ssd entry can still lead to an item, as far as RAM knows.

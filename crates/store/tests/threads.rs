@@ -149,6 +149,7 @@ impl Client<'_> {
                     let bytes = self.io.read(self.store, &plan);
                     loaded = Some((plan, bytes));
                 }
+                Step::Again => {}
                 Step::Busy => {
                     if !self.io.write(self.store) {
                         std::thread::yield_now();
@@ -167,7 +168,14 @@ impl Client<'_> {
             if large {
                 match store.reserve(call, value.len()) {
                     Step::Done(mut incoming) => {
-                        incoming.push(value);
+                        while incoming.missing() > 0 {
+                            let come = value.len() - incoming.missing();
+                            match store.receive(call, &mut incoming, &value[come..]) {
+                                Step::Done(()) | Step::Again => {}
+                                Step::Busy => return Step::Busy,
+                                _ => return Step::NoMemory,
+                            }
+                        }
                         payload = Payload::Incoming(incoming);
                     }
                     Step::Busy => return Step::Busy,

@@ -68,8 +68,8 @@ pub const OPTIONS: &[Opt] = {
         "which items that leave RAM go to the SSD: all, or, once it is full, only those that were read or \
          stored again; a write limit implies returning"),
     opt(Id::SsdLivePercent, None, "ssd-live-percent", number(0, 90), Is("70"), Larder,
-        "keep every live item on the SSD while these take at most this many percent of it, by moving them when \
-         their segment is reused; beyond that, and always with 0, the oldest items go"),
+        "keep every live item on the SSD while these take at most this many percent of it, by moving them \
+         when their segment is reused; beyond that, and always with 0, the oldest items go"),
     opt(Id::IndexMemory, None, "index-memory", Megabytes,
         Computed { how: "from the SSD's size and item-size", example: "32m" }, Larder,
         "RAM for the index, out of the memory limit"),

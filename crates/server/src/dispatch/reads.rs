@@ -215,6 +215,10 @@ impl Session {
                 ctx.reads.push((crate::session::Ticket::Get(ticket), plan));
                 Served::Done
             }
+            Step::Again => {
+                self.loaded = loaded;
+                self.try_again()
+            }
             Step::Busy => self.wait_for_room(ctx),
             Step::NoMemory => {
                 get.reply.outcome(self.out.tail(), key.bytes(), Outcome::OutOfMemory, &ItemInfo::default());
@@ -271,7 +275,7 @@ impl Session {
                 tier
             }
             // The item could not be changed as reading it should have; a cache may forget.
-            Step::Read(_) | Step::Busy | Step::NoMemory => {
+            Step::Read(_) | Step::Again | Step::Busy | Step::NoMemory => {
                 reply.miss(out.tail(), &pending.key);
                 None
             }
@@ -293,7 +297,7 @@ impl Session {
             .shared
             .store
             .fetch(&self.call(ctx, key, hash), &fetch, |found| found.map(|found| info(ctx, found)));
-        self.loaded = None;
+        self.release_read(&step);
         let outcome = match step {
             Step::Done(found) => {
                 ctx.counters.cmd_touch.up();
@@ -310,6 +314,7 @@ impl Session {
                 }
             }
             Step::Read(plan) => return self.wait_for_read(ctx, plan),
+            Step::Again => return self.try_again(),
             Step::Busy => return self.wait_for_room(ctx),
             Step::NoMemory => Outcome::OutOfMemory,
         };
@@ -324,7 +329,7 @@ impl Session {
         let step = ctx.shared.store.fetch(&self.call(ctx, key, hash), &fetch, |found| {
             found.map(|found| (info(ctx, found), found.tier))
         });
-        self.loaded = None;
+        self.release_read(&step);
         match step {
             Step::Done(Some((item, tier))) => {
                 let class = if tier == Tier::Ram { 1 } else { 2 };
@@ -332,7 +337,9 @@ impl Session {
                 debug.reply.debug(self.out.tail(), key, &item, class, size);
             }
             Step::Read(plan) => return self.wait_for_read(ctx, plan),
-            Step::Done(None) | Step::Busy | Step::NoMemory => debug.reply.miss(self.out.tail(), key),
+            Step::Done(None) | Step::Again | Step::Busy | Step::NoMemory => {
+                debug.reply.miss(self.out.tail(), key)
+            }
         }
         ctx.counters.cmd_meta.up();
         Served::Done

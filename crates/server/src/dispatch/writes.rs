@@ -119,7 +119,7 @@ impl Session {
         let put = put_of(ctx, request);
         let mut payload = Payload::Bytes(request.value);
         let step = ctx.shared.store.put(&self.call(ctx, key, hash), &put, &mut payload);
-        self.loaded = None;
+        self.release_read(&step);
         match step {
             Step::Done(result) => {
                 let stored =
@@ -128,6 +128,7 @@ impl Session {
                 Served::Done
             }
             Step::Read(plan) => self.wait_for_read(ctx, plan),
+            Step::Again => self.try_again(),
             Step::Busy => self.wait_for_room(ctx),
             Step::NoMemory => {
                 if request.mode == StoreMode::Set && request.compare.is_none() {
@@ -154,7 +155,7 @@ impl Session {
             new_cas: request.new_cas,
         };
         let step = ctx.shared.store.remove(&self.call(ctx, key, hash), &remove);
-        self.loaded = None;
+        self.release_read(&step);
         let outcome = match step {
             Step::Done(RemoveResult::Removed | RemoveResult::Kept(_)) => {
                 ctx.counters.delete_hits.up();
@@ -166,6 +167,7 @@ impl Session {
             }
             Step::Done(RemoveResult::Exists) => Outcome::Exists,
             Step::Read(plan) => return self.wait_for_read(ctx, plan),
+            Step::Again => return self.try_again(),
             Step::Busy => return self.wait_for_room(ctx),
             Step::NoMemory => return self.no_memory(ctx, &request.reply, key),
         };
@@ -191,7 +193,7 @@ impl Session {
             key_is_binary: request.key.is_base64(),
         };
         let step = ctx.shared.store.arith(&self.call(ctx, key, hash), &arith);
-        self.loaded = None;
+        self.release_read(&step);
         let counters = ctx.counters;
         let (hits, misses) = match request.decrement {
             true => (&counters.decr_hits, &counters.decr_misses),
@@ -218,6 +220,7 @@ impl Session {
             Step::Done(ArithResult::Exists) => Outcome::Exists,
             Step::Done(ArithResult::NonNumeric) => Outcome::NonNumeric,
             Step::Read(plan) => return self.wait_for_read(ctx, plan),
+            Step::Again => return self.try_again(),
             Step::Busy => return self.wait_for_room(ctx),
             Step::NoMemory => return self.no_memory(ctx, &request.reply, key),
         };

@@ -1,10 +1,12 @@
 //! A value that arrives in pieces: buffered with its command when it is small, received straight into the
 //! store's memory when it is large, thrown away when it is too large.
 
-use larder_protocol::{ItemInfo, Outcome, OwnedReply, Store as StoreRequest, StoreMode, body_tail_is_valid};
-use larder_store::{Call, Incoming, Payload, Put, PutMode, Step};
+use std::time::Duration;
 
-use super::{Ctx, Served, Session};
+use larder_protocol::{ItemInfo, Outcome, OwnedReply, Store as StoreRequest, StoreMode, body_tail_is_valid};
+use larder_store::{Call, Incoming, Patience, Payload, Put, PutMode, Step};
+
+use super::{Ctx, Served, Session, Wait};
 use crate::dispatch;
 
 /// A large value on its way in.
@@ -33,6 +35,10 @@ impl Receiving {
         }
     }
 }
+
+/// How long a large value waits to be received while memory is promised to others that are on their way. Those
+/// that stand still give way much sooner.
+const ARRIVAL_WAIT: Duration = Duration::from_secs(2);
 
 /// How a store whose value is not there yet goes on.
 pub(super) enum Begun {
@@ -63,7 +69,9 @@ impl Session {
             self.expected = head + value_len + tail;
             return Begun::WaitForAll;
         }
-        let call = Call { key, hash, now: ctx.now, loaded: None, patience: self.patience(ctx) };
+        let is_late = self.room_since.is_some_and(|since| ctx.instant - since >= ARRIVAL_WAIT);
+        let patience = if is_late { Patience::Drop } else { Patience::Wait };
+        let call = Call { key, hash, now: ctx.now, loaded: None, patience };
         match ctx.shared.store.reserve(&call, value_len) {
             Step::Done(incoming) => {
                 self.room_since = None;
@@ -79,8 +87,10 @@ impl Session {
                 }));
                 Begun::Taken
             }
-            Step::Busy => {
-                self.wait_for_room(ctx);
+            Step::Busy | Step::Again => {
+                ctx.shared.note_crowd();
+                self.room_since.get_or_insert(ctx.instant);
+                self.wait = Wait::Room;
                 Begun::Later
             }
             Step::Read(_) | Step::NoMemory => {
@@ -96,16 +106,28 @@ impl Session {
         }
     }
 
-    /// Takes what belongs to the value from `input` and stores it when all of it has come; answers how much
-    /// was taken.
+    /// Takes what belongs to the value from `input` and stores it when all of it has come. Returns how much was
+    /// taken.
     pub(super) fn receive(&mut self, ctx: &mut Ctx<'_>, input: &[u8]) -> usize {
         let Some(mut receiving) = self.receiving.take() else { return 0 };
         let mut used = 0;
         if let Some(incoming) = &mut receiving.incoming {
-            let len = incoming.missing().min(input.len());
-            incoming.push(&input[..len]);
-            used = len;
-            if incoming.missing() > 0 {
+            let step;
+            (used, step) = self.take_bytes(ctx, &receiving.key, incoming, input);
+            let is_whole = incoming.missing() == 0;
+            match step {
+                Step::Done(()) if is_whole => self.room_since = None,
+                Step::Read(_) | Step::NoMemory => {
+                    self.give_up(ctx, &receiving);
+                    return used;
+                }
+                Step::Done(()) => self.room_since = None,
+                Step::Again => self.more = true,
+                Step::Busy => {
+                    self.wait_for_room(ctx);
+                }
+            }
+            if !is_whole {
                 self.receiving = Some(receiving);
                 return used;
             }
@@ -133,6 +155,43 @@ impl Session {
         used
     }
 
+    /// Moves what has come of a value to the store's memory, and takes memory for what comes next. Returns how
+    /// much was moved.
+    fn take_bytes(
+        &self,
+        ctx: &Ctx<'_>,
+        key: &[u8],
+        incoming: &mut Incoming,
+        input: &[u8],
+    ) -> (usize, Step<()>) {
+        let store = &ctx.shared.store;
+        let patience = self.patience(ctx);
+        let call = Call { key, hash: store.hash(key), now: ctx.now, loaded: None, patience };
+        let missing = incoming.missing();
+        let step = match store.receive(&call, incoming, &input[..missing.min(input.len())]) {
+            Step::Done(()) => store.extend(&call, incoming),
+            other => other,
+        };
+        (missing - incoming.missing(), step)
+    }
+
+    /// Answers a value for which there is no memory, and throws the rest of it away.
+    fn give_up(&mut self, ctx: &Ctx<'_>, receiving: &Receiving) {
+        let missing = receiving.incoming.as_ref().map_or(0, Incoming::missing);
+        self.swallow = (missing + receiving.tail_len - receiving.tail.len()) as u64;
+        self.answer_no_memory(ctx, receiving);
+    }
+
+    fn answer_no_memory(&mut self, ctx: &Ctx<'_>, receiving: &Receiving) {
+        self.room_since = None;
+        if receiving.put.mode == PutMode::Set && receiving.put.compare.is_none() {
+            dispatch::forget(ctx, &receiving.key, ctx.shared.store.hash(&receiving.key));
+        }
+        ctx.counters.store_no_memory.up();
+        let reply = receiving.reply.reply();
+        reply.outcome(self.out.tail(), &receiving.key, Outcome::OutOfMemory, &ItemInfo::default());
+    }
+
     fn store_received(&mut self, ctx: &mut Ctx<'_>, receiving: &mut Receiving) -> Served {
         let Some(incoming) = receiving.incoming.take() else { return Served::Done };
         let store = &ctx.shared.store;
@@ -149,7 +208,7 @@ impl Session {
         let step = store.put(&call, &receiving.put, &mut payload);
         let value_len = match payload {
             Payload::Joined(bytes) => bytes as u32,
-            Payload::Incoming(incoming) if matches!(step, Step::Read(_) | Step::Busy) => {
+            Payload::Incoming(incoming) if matches!(step, Step::Read(_) | Step::Again | Step::Busy) => {
                 receiving.incoming = Some(incoming);
                 receiving.value_len
             }
@@ -157,6 +216,10 @@ impl Session {
         };
         match step {
             Step::Read(plan) => self.wait_for_read(ctx, plan),
+            Step::Again => {
+                self.loaded = loaded;
+                self.try_again()
+            }
             Step::Busy => self.wait_for_room(ctx),
             Step::Done(result) => {
                 self.room_since = None;
@@ -166,13 +229,7 @@ impl Session {
                 Served::Done
             }
             Step::NoMemory => {
-                self.room_since = None;
-                if receiving.put.mode == PutMode::Set && receiving.put.compare.is_none() {
-                    dispatch::forget(ctx, &receiving.key, hash);
-                }
-                ctx.counters.store_no_memory.up();
-                let reply = receiving.reply.reply();
-                reply.outcome(self.out.tail(), &receiving.key, Outcome::OutOfMemory, &ItemInfo::default());
+                self.answer_no_memory(ctx, receiving);
                 Served::Done
             }
         }

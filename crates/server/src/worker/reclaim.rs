@@ -36,11 +36,13 @@ impl Worker {
     pub(super) fn reclaim(&mut self) {
         let (now, budget) = (self.instant, &self.shared.budget);
         let is_early = self.reclaim.looked_at.is_some_and(|last| now.duration_since(last) < STILL / 5);
-        if !budget.is_pressed() || is_early {
+        let is_crowded = self.shared.is_crowded();
+        if !budget.is_pressed() && !is_crowded || is_early {
             return;
         }
         self.reclaim.looked_at = Some(now);
         let enough = (budget.limit() / 8) as usize;
+        let is_pressed = budget.is_pressed();
         let is_jammed = self.is_jammed();
         let mut holders: Vec<(usize, u64, bool)> = Vec::new();
         for (token, connection) in self.connections.all() {
@@ -50,8 +52,11 @@ impl Worker {
                 (connection.moved_since, connection.moved_bytes) = (now, 0);
             }
             let waits = connection.awaits_peer() || is_jammed && connection.session.wait() != Wait::Read;
-            let is_to_go = waits && (is_still || is_jammed);
-            if is_to_go && connection.held_bytes >= HELD_BYTES_MIN {
+            let is_to_go = is_pressed && waits && (is_still || is_jammed);
+            if is_still && is_crowded && connection.session.is_receiving() {
+                // Its value's memory is the store's.
+                holders.push((usize::MAX / 2, token, false));
+            } else if is_to_go && connection.held_bytes >= HELD_BYTES_MIN {
                 holders.push((connection.held_bytes, token, !connection.session.out.is_empty()));
             }
         }
@@ -61,7 +66,7 @@ impl Worker {
             if freed >= enough {
                 break;
             }
-            freed += bytes;
+            freed = freed.saturating_add(if bytes > enough { 0 } else { bytes });
             let counters = self.counters();
             if is_unread { &counters.unread_kicks } else { &counters.unsent_kicks }.up();
             if self.shared.logs(1) {

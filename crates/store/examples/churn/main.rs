@@ -68,6 +68,6 @@ fn is_there(cache: &LookAside, key: u64) -> bool {
     match cache.store.fetch(&call, &fetch, |found| found.is_some()) {
         Step::Done(found) => found,
         Step::Read(_) => true,
-        Step::Busy | Step::NoMemory => false,
+        Step::Again | Step::Busy | Step::NoMemory => false,
     }
 }

@@ -176,7 +176,14 @@ impl LookAside {
             if key.len() + value.len() + 64 > store.large_bytes() {
                 match store.reserve(call, value.len()) {
                     Step::Done(mut incoming) => {
-                        incoming.push(value);
+                        while incoming.missing() > 0 {
+                            let come = value.len() - incoming.missing();
+                            match store.receive(call, &mut incoming, &value[come..]) {
+                                Step::Done(()) | Step::Again => {}
+                                Step::Busy => return Step::Busy,
+                                _ => return Step::NoMemory,
+                            }
+                        }
                         payload = Payload::Incoming(incoming);
                     }
                     Step::Busy => return Step::Busy,
@@ -204,6 +211,7 @@ impl LookAside {
                     let bytes = self.read(&plan);
                     read = Some((plan, bytes));
                 }
+                Step::Again => {}
                 Step::Busy => {
                     if !self.write_one() && !self.rescue_one() {
                         patience = Patience::Drop;

@@ -1,9 +1,10 @@
 //! Storing values: set, add, replace, append, prepend, with or without a cas condition.
 
 use super::lookup::Look;
-use super::{Attempt, Call, write};
+use super::{ATTEMPTS_MAX, Attempt, Call, write};
 use crate::clock::Expiry;
 use crate::entry::{Entry, State};
+use crate::evict::Patience;
 use crate::ram::pool::Reservation;
 use crate::record::{HEADER_BYTES, Header, KEY_BINARY, STALE, WIN_SENT};
 use crate::shard::Shard;
@@ -84,10 +85,11 @@ pub struct Incoming {
 impl Incoming {
     /// Bytes of the value still to come.
     pub fn missing(&self) -> usize {
-        self.record.missing()
+        self.record.missing().min(self.value_len)
     }
 
-    /// Where the next bytes of the value go; empty when all have come.
+    /// Where the next bytes of the value go; empty when all have come, and when memory has to be
+    /// [taken](Store::extend) first.
     pub fn spare(&mut self) -> &mut [u8] {
         self.record.spare()
     }
@@ -96,25 +98,61 @@ impl Incoming {
     pub fn advance(&mut self, len: usize) {
         self.record.advance(len);
     }
-
-    /// Appends bytes of the value, no more than are [`missing`](Self::missing).
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.record.push(bytes);
-    }
 }
 
 impl Store {
-    /// Sets memory aside for a value of more than [`Store::large_bytes`] that is about to arrive.
+    /// Promises memory to a value of more than [`Store::large_bytes`] that is about to arrive. The memory is
+    /// taken as it arrives, by [`extend`](Self::extend). While half of the RAM tier is promised, the step is
+    /// [`Step::Busy`], or [`Step::NoMemory`] with [`Patience::Drop`].
     pub fn reserve(&self, call: &Call<'_>, value_len: usize) -> Step<Incoming> {
         let record_bytes = HEADER_BYTES + call.key.len() + value_len;
-        match self.reserve_bytes(self.shard_of(call.hash), record_bytes, call) {
-            Ok(mut record) => {
-                record.push(&[0; HEADER_BYTES]);
-                record.push(call.key);
-                Step::Done(Incoming { record, value_len, key_len: call.key.len() })
-            }
-            Err(step) => step,
+        if !self.is_storable(record_bytes) {
+            return Step::NoMemory;
         }
+        match self.tiers.pool.promise(record_bytes) {
+            Some(record) => Step::Done(Incoming { record, value_len, key_len: call.key.len() }),
+            None if call.patience == Patience::Wait => Step::Busy,
+            None => Step::NoMemory,
+        }
+    }
+
+    /// Takes memory for the next bytes of a value, so that [`Incoming::spare`] is not empty while some are
+    /// missing.
+    pub fn extend(&self, call: &Call<'_>, incoming: &mut Incoming) -> Step<()> {
+        let own = self.shard_of(call.hash);
+        for _ in 0..ATTEMPTS_MAX {
+            if incoming.missing() == 0 || !incoming.record.spare().is_empty() {
+                return Step::Done(());
+            }
+            if let Err(step) = self.make_room(own, 1, call.now, call.patience) {
+                return step;
+            }
+            if incoming.record.grow() && incoming.record.is_new() {
+                incoming.record.push(&[0; HEADER_BYTES]);
+                incoming.record.push(call.key);
+            }
+        }
+        Step::NoMemory
+    }
+
+    /// Appends what has arrived of a value to it, and takes the memory that this needs. How much was appended
+    /// shows in [`Incoming::missing`], also when the step is not [`Step::Done`].
+    pub fn receive(&self, call: &Call<'_>, incoming: &mut Incoming, mut bytes: &[u8]) -> Step<()> {
+        while !bytes.is_empty() {
+            match self.extend(call, incoming) {
+                Step::Done(()) => {}
+                other => return other,
+            }
+            let spare = incoming.spare();
+            let len = spare.len().min(bytes.len());
+            if len == 0 {
+                break;
+            }
+            spare[..len].copy_from_slice(&bytes[..len]);
+            incoming.advance(len);
+            bytes = &bytes[len..];
+        }
+        Step::Done(())
     }
 
     /// Stores a value. An [`Incoming`] payload is taken out of `payload` when it was stored, and left there

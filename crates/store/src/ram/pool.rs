@@ -94,6 +94,8 @@ pub(crate) struct Pool {
     /// The length of `free`, written under its lock only, so that it never shows more than there are.
     free_count: AtomicU32,
     reserved: AtomicU32,
+    /// Segments that large values on their way in will take when all of them has come.
+    promised: AtomicU32,
     /// Free segments that are kept out of use, and how many segments may be in use.
     withheld: Mutex<Vec<u32>>,
     limit: AtomicU32,
@@ -111,6 +113,7 @@ impl Pool {
             free: Mutex::new((0..count as u32).rev().collect()),
             free_count: AtomicU32::new(count as u32),
             reserved: AtomicU32::new(0),
+            promised: AtomicU32::new(0),
             withheld: Mutex::new(Vec::new()),
             limit: AtomicU32::new(count as u32),
             owners: AtomicU32::new(FIRST_OWNER),
@@ -331,18 +334,27 @@ impl Pool {
         (LARGE_PREFIX_BYTES + record_bytes).div_ceil(self.segment_bytes) as u32
     }
 
-    /// Sets segments aside for a record of `record_bytes`; `None` when there are not enough free ones.
-    pub(crate) fn reserve(self: &Arc<Self>, record_bytes: usize) -> Option<Reservation> {
+    /// Promises segments for a record of `record_bytes` that is on its way in; none is taken yet. `None` when half
+    /// of all are promised already: what was promised is kept.
+    pub(crate) fn promise(self: &Arc<Self>, record_bytes: usize) -> Option<Reservation> {
         let wanted = self.segments_for(record_bytes);
-        let mut reservation = Reservation {
+        let share = self.limit() / 2;
+        let fits = |promised: u32| promised.checked_add(wanted).filter(|promised| *promised <= share);
+        self.promised.fetch_update(Relaxed, Relaxed, fits).ok()?;
+        Some(Reservation {
             pool: self.clone(),
-            segments: Vec::with_capacity(wanted as usize),
+            segments: Vec::new(),
+            promised: wanted,
             filled: LARGE_PREFIX_BYTES,
             end: LARGE_PREFIX_BYTES + record_bytes,
-        };
-        for _ in 0..wanted {
-            reservation.segments.push(self.pop_free(RESERVED)?);
-            self.reserved.fetch_add(1, Relaxed);
+        })
+    }
+
+    /// Sets segments aside for a record of `record_bytes`; `None` when there are not enough free ones.
+    pub(crate) fn reserve(self: &Arc<Self>, record_bytes: usize) -> Option<Reservation> {
+        let mut reservation = self.promise(record_bytes)?;
+        while (reservation.segments.len() as u32) < reservation.promised {
+            reservation.grow().then_some(())?;
         }
         Some(reservation)
     }
@@ -450,18 +462,34 @@ impl Pool {
 /// A large record's memory while its bytes arrive. Dropped unadopted, the memory is free again.
 pub(crate) struct Reservation {
     pool: Arc<Pool>,
+    /// Those taken so far.
     segments: Vec<SegmentId>,
+    promised: u32,
     filled: usize,
     end: usize,
 }
 
 impl Reservation {
+    /// Takes the next segment for what is to come; false when none is free.
+    pub(crate) fn grow(&mut self) -> bool {
+        let Some(id) = self.pool.pop_free(RESERVED) else { return false };
+        self.pool.reserved.fetch_add(1, Relaxed);
+        self.segments.push(id);
+        true
+    }
+
+    /// Whether nothing of the record has come.
+    pub(crate) fn is_new(&self) -> bool {
+        self.filled == LARGE_PREFIX_BYTES
+    }
+
     /// Bytes still to come.
     pub(crate) fn missing(&self) -> usize {
         self.end - self.filled
     }
 
-    /// Where the next bytes go: the rest of the current segment, never empty while something is missing.
+    /// Where the next bytes go: the rest of the current segment. Empty when all of it has come, and when another
+    /// segment has to be [taken](Self::grow) first.
     pub(crate) fn spare(&mut self) -> &mut [u8] {
         let segment_bytes = self.pool.segment_bytes;
         let (segment, at) = (self.filled / segment_bytes, self.filled % segment_bytes);
@@ -532,6 +560,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.pool.reserved.fetch_sub(self.segments.len() as u32, Relaxed);
+        self.pool.promised.fetch_sub(self.promised, Relaxed);
         for &id in &self.segments {
             self.pool.push_free(id);
         }
@@ -629,30 +658,47 @@ pub(crate) mod tests {
 
     #[test]
     fn a_record_given_up_while_read_stays_readable_and_is_free_afterwards() {
-        let pool = pool(4);
+        let pool = pool(8);
         let mut owner = pool.new_owner();
         let content: Vec<u8> = (0..20_000).map(|i| i as u8).collect();
-        let mut reservation = pool.reserve(content.len()).expect("3 of 4 segments");
+        let mut reservation = pool.reserve(content.len()).expect("3 of 8 segments");
         reservation.push(&content);
         let head = pool.adopt(&mut owner, reservation);
         let pin = pool.pin(&owner, head);
         pool.release(&mut owner, head);
-        assert_eq!(pool.free_count(), 1);
+        assert_eq!(pool.free_count(), 5);
         assert_eq!(pin.parts().collect::<Vec<_>>().concat(), content[HEADER_BYTES..]);
         assert_eq!(pin.segment(2).map(<[u8]>::len), Some(4096), "whole pages go to the SSD");
         drop(pin.clone());
-        assert_eq!(pool.free_count(), 1);
+        assert_eq!(pool.free_count(), 5);
         drop(pin);
-        assert_eq!(pool.free_count(), 4);
+        assert_eq!(pool.free_count(), 8);
     }
 
     #[test]
     fn a_reservation_that_cannot_be_met_gives_everything_back() {
-        let pool = pool(2);
-        assert!(pool.reserve(20_000).is_none());
-        assert_eq!((pool.free_count(), pool.reserved_count()), (2, 0));
-        drop(pool.reserve(10_000));
-        assert_eq!((pool.free_count(), pool.reserved_count()), (2, 0));
+        let pool = pool(4);
+        let mut owner = pool.new_owner();
+        assert!(pool.reserve(20_000).is_none(), "more than half");
+        let taken: Vec<_> = (0..3).map(|_| pool.take(&mut owner).expect("free")).collect();
+        assert!(pool.reserve(10_000).is_none(), "two segments, with one free");
+        assert_eq!((pool.free_count(), pool.reserved_count()), (1, 0));
+        taken.into_iter().for_each(|id| pool.give_back(&mut owner, id));
+        drop(pool.reserve(10_000).expect("two of four"));
+        assert_eq!((pool.free_count(), pool.reserved_count()), (4, 0));
+    }
+
+    #[test]
+    fn what_is_promised_takes_memory_as_it_arrives_and_no_more_than_half_is_promised() {
+        let pool = pool(8);
+        let mut promised: Vec<_> = (0..2).map(|_| pool.promise(10_000).expect("two of eight")).collect();
+        assert!(pool.promise(10_000).is_none(), "half is promised");
+        assert_eq!((pool.free_count(), pool.reserved_count()), (8, 0), "nothing has come");
+        let first = &mut promised[0];
+        assert!(first.spare().is_empty() && first.grow() && !first.spare().is_empty());
+        assert_eq!((pool.free_count(), pool.reserved_count()), (7, 1));
+        promised.pop();
+        assert!(pool.promise(10_000).is_some(), "what was promised to one that left goes to another");
     }
 
     #[test]

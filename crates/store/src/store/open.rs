@@ -4,6 +4,7 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::compaction::Compaction;
 use super::sweep::Sweep;
 use super::{Config, Span, Store};
 use crate::admit::Budget;
@@ -133,6 +134,7 @@ impl Store {
             header,
             admission: config.ssd_admission,
             evict: config.evict,
+            compaction: Compaction::new(layout.segments, layout.segment_bytes),
             large_bytes: layout.large_bytes(),
             pool,
         };

@@ -97,7 +97,7 @@ impl Sim {
         let plan = match store.fetch(&call, &fetch, &show) {
             Step::Done(answer) => return answer,
             Step::Read(plan) => plan,
-            Step::Busy | Step::NoMemory => self.fail(key, "a plain read needs no room"),
+            Step::Again | Step::Busy | Step::NoMemory => self.fail(key, "a plain read needs no room"),
         };
         let mut page = IoBuf::zeroed(plan.bytes());
         let read = self.device.read_at(&mut page, plan.offset()).is_ok();

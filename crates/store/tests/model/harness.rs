@@ -304,6 +304,7 @@ impl Sim {
                     }
                     loaded = Some((plan, read));
                 }
+                Step::Again => {}
                 Step::Busy => {
                     self.seen.busy += 1;
                     if self.random.one_in(3) {
@@ -404,7 +405,14 @@ impl Sim {
             if large {
                 match store.reserve(call, value.len()) {
                     Step::Done(mut incoming) => {
-                        incoming.push(&value);
+                        while incoming.missing() > 0 {
+                            let come = value.len() - incoming.missing();
+                            match store.receive(call, &mut incoming, &value[come..]) {
+                                Step::Done(()) | Step::Again => {}
+                                Step::Busy => return Step::Busy,
+                                _ => return Step::NoMemory,
+                            }
+                        }
                         payload = Payload::Incoming(incoming);
                     }
                     Step::Busy => return Step::Busy,
@@ -612,7 +620,7 @@ impl Sim {
                 let bytes = self.read(&plan);
                 self.waiting.push(Waiting { key, began: self.operation, began_at: self.now, plan, bytes });
             }
-            Step::Busy | Step::NoMemory => self.fail(key, "a plain read needs no room"),
+            Step::Again | Step::Busy | Step::NoMemory => self.fail(key, "a plain read needs no room"),
         }
     }
 
@@ -632,7 +640,7 @@ impl Sim {
                 self.judge(read.key, read.began, read.began_at, found.map(|(found, _)| found.0));
             }
             Step::Read(_) => self.fail(read.key, "a plain read asks for one read"),
-            Step::Busy | Step::NoMemory => self.fail(read.key, "a plain read needs no room"),
+            Step::Again | Step::Busy | Step::NoMemory => self.fail(read.key, "a plain read needs no room"),
         }
     }
 

@@ -154,6 +154,7 @@ impl Rig {
             match operation(&call) {
                 Step::Done(result) => return Some(result),
                 Step::NoMemory => return None,
+                Step::Again => {}
                 Step::Read(plan) => {
                     let bytes = self.read(&plan);
                     loaded = Some((plan, bytes));
@@ -179,7 +180,14 @@ impl Rig {
             if large && !small_mode {
                 match self.store.reserve(call, value.len()) {
                     Step::Done(mut incoming) => {
-                        incoming.push(value);
+                        while incoming.missing() > 0 {
+                            let come = value.len() - incoming.missing();
+                            match self.store.receive(call, &mut incoming, &value[come..]) {
+                                Step::Done(()) | Step::Again => {}
+                                Step::Busy => return Step::Busy,
+                                _ => return Step::NoMemory,
+                            }
+                        }
                         payload = Payload::Incoming(incoming);
                     }
                     Step::Busy => return Step::Busy,
