@@ -13,6 +13,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/store/src/device/uring.rs",
     "crates/store/src/prefetch.rs",
     "crates/store/src/ram/pool.rs",
+    "crates/store/src/ram/pool/reservation.rs",
     "crates/store/tests/device_open.rs",
 ];
 

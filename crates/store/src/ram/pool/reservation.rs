@@ -1,0 +1,160 @@
+//! Memory for a large record that is on its way in: promised, taken as the bytes arrive, then a shard's.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::*;
+
+use super::{LARGE_PREFIX_BYTES, Owner, Pool, RESERVED, SegmentId};
+use crate::crash::step;
+
+impl Pool {
+    /// Promises segments for a record of `record_bytes` that is on its way in; none is taken yet. `None` when half
+    /// of all are promised already: what was promised is kept.
+    pub(crate) fn promise(self: &Arc<Self>, record_bytes: usize) -> Option<Reservation> {
+        let wanted = self.segments_for(record_bytes);
+        let share = self.limit() / 2;
+        let fits = |promised: u32| promised.checked_add(wanted).filter(|promised| *promised <= share);
+        self.promised.fetch_update(Relaxed, Relaxed, fits).ok()?;
+        Some(Reservation {
+            pool: self.clone(),
+            segments: Vec::new(),
+            promised: wanted,
+            filled: LARGE_PREFIX_BYTES,
+            end: LARGE_PREFIX_BYTES + record_bytes,
+        })
+    }
+
+    /// Sets segments aside for a record of `record_bytes`; `None` when there are not enough free ones.
+    pub(crate) fn reserve(self: &Arc<Self>, record_bytes: usize) -> Option<Reservation> {
+        let mut reservation = self.promise(record_bytes)?;
+        while (reservation.segments.len() as u32) < reservation.promised {
+            reservation.grow().then_some(())?;
+        }
+        Some(reservation)
+    }
+
+    /// Makes a filled reservation the owner's large record; answers its first segment.
+    pub(crate) fn adopt(&self, owner: &mut Owner, mut reservation: Reservation) -> SegmentId {
+        assert_eq!(reservation.filled, reservation.end, "adopting a record that has not arrived");
+        reservation.zero_tail();
+        let segments = std::mem::take(&mut reservation.segments);
+        self.reserved.fetch_sub(segments.len() as u32, Relaxed);
+        for (i, &id) in segments.iter().enumerate() {
+            let meta = self.meta(id);
+            step();
+            meta.chain.store(segments.get(i + 1).map_or(0, |next| next.0 + 1), Relaxed);
+            meta.large.store(1, Relaxed);
+            meta.owner.store(owner.0, Relaxed);
+        }
+        step();
+        self.meta(segments[0]).used.store(reservation.end as u32, Relaxed);
+        segments[0]
+    }
+}
+
+/// A large record's memory while its bytes arrive. Dropped unadopted, the memory is free again.
+pub(crate) struct Reservation {
+    pool: Arc<Pool>,
+    /// Those taken so far.
+    segments: Vec<SegmentId>,
+    promised: u32,
+    filled: usize,
+    end: usize,
+}
+
+impl Reservation {
+    /// Takes the next segment for what is to come; false when none is free.
+    pub(crate) fn grow(&mut self) -> bool {
+        let Some(id) = self.pool.pop_free(RESERVED) else { return false };
+        self.pool.reserved.fetch_add(1, Relaxed);
+        self.segments.push(id);
+        true
+    }
+
+    /// Whether nothing of the record has come.
+    pub(crate) fn is_new(&self) -> bool {
+        self.filled == LARGE_PREFIX_BYTES
+    }
+
+    /// Bytes still to come.
+    pub(crate) fn missing(&self) -> usize {
+        self.end - self.filled
+    }
+
+    /// Where the next bytes go: the rest of the current segment. Empty when all of it has come, and when another
+    /// segment has to be [taken](Self::grow) first.
+    pub(crate) fn spare(&mut self) -> &mut [u8] {
+        let segment_bytes = self.pool.segment_bytes;
+        let (segment, at) = (self.filled / segment_bytes, self.filled % segment_bytes);
+        let Some(&id) = self.segments.get(segment) else {
+            return &mut [];
+        };
+        let len = (segment_bytes - at).min(self.end - self.filled);
+        // SAFETY: the segment is reserved and listed here and nowhere else; &mut self makes the access
+        // exclusive.
+        unsafe { self.pool.memory.slice_mut(self.pool.start(id) + at, len) }
+    }
+
+    /// Counts `len` bytes of what [`spare`](Self::spare) gave as filled.
+    pub(crate) fn advance(&mut self, len: usize) {
+        assert!(len <= self.missing());
+        self.filled += len;
+    }
+
+    /// Appends bytes, which must fit in what is missing.
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let spare = self.spare();
+            let len = spare.len().min(bytes.len());
+            assert!(len > 0, "more bytes than were reserved for");
+            spare[..len].copy_from_slice(&bytes[..len]);
+            bytes = &bytes[len..];
+            self.advance(len);
+        }
+    }
+
+    /// Writes over the front of the record; the header is known last.
+    pub(crate) fn write_front(&mut self, bytes: &[u8]) {
+        let len = bytes.len();
+        assert!(LARGE_PREFIX_BYTES + len <= self.pool.segment_bytes.min(self.end));
+        // SAFETY: as in spare.
+        let front = unsafe {
+            self.pool.memory.slice_mut(self.pool.start(self.segments[0]) + LARGE_PREFIX_BYTES, len)
+        };
+        front.copy_from_slice(bytes);
+    }
+
+    /// What has arrived of the record, one slice a segment.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let (mut left, mut skip) = (self.filled, LARGE_PREFIX_BYTES);
+        self.segments.iter().map(move |&id| {
+            let len = left.min(self.pool.segment_bytes);
+            left -= len;
+            let from = std::mem::take(&mut skip).min(len);
+            // SAFETY: as in spare; &self lets nothing be written meanwhile.
+            unsafe { self.pool.memory.slice(self.pool.start(id) + from, len - from) }
+        })
+    }
+
+    /// Zeroes the rest of the last page, which goes to the SSD with the record.
+    fn zero_tail(&mut self) {
+        let segment_bytes = self.pool.segment_bytes;
+        let at = self.end % segment_bytes;
+        if at == 0 {
+            return;
+        }
+        let id = self.segments[self.end / segment_bytes];
+        let len = at.next_multiple_of(4096).min(segment_bytes) - at;
+        // SAFETY: as in spare.
+        unsafe { self.pool.memory.slice_mut(self.pool.start(id) + at, len) }.fill(0);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.pool.reserved.fetch_sub(self.segments.len() as u32, Relaxed);
+        self.pool.promised.fetch_sub(self.promised, Relaxed);
+        for &id in &self.segments {
+            self.pool.push_free(id);
+        }
+    }
+}
