@@ -137,10 +137,12 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The answer to everything that does not read a value, and to what failed.
+    /// The answer to everything that does not read a value, and to what failed. Never for a classic read, whose
+    /// one reply is its hits and the [end](Self::end): in builds with debug assertions that panics.
     pub fn outcome(&self, out: &mut Vec<u8>, key: &[u8], outcome: Outcome, item: &ItemInfo) {
         match self {
             Reply::Classic { verb, noreply, .. } => {
+                debug_assert!(*verb != Verb::Get, "a classic read has one reply, which END ends");
                 if !noreply {
                     encode_classic::outcome(out, *verb, outcome);
                 }

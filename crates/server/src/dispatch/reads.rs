@@ -221,7 +221,13 @@ impl Session {
             }
             Step::Busy => self.wait_for_room(ctx),
             Step::NoMemory => {
-                get.reply.outcome(self.out.tail(), key.bytes(), Outcome::OutOfMemory, &ItemInfo::default());
+                // A classic read ends with END whatever became of its keys: an error line would be a second reply.
+                if matches!(get.reply, Reply::Classic { .. }) {
+                    count_get(ctx, key.bytes(), None, get.touch.is_some(), false);
+                } else {
+                    let item = ItemInfo::default();
+                    get.reply.outcome(self.out.tail(), key.bytes(), Outcome::OutOfMemory, &item);
+                }
                 if ends {
                     get.reply.end(self.out.tail());
                 }

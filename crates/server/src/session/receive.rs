@@ -115,13 +115,15 @@ impl Session {
             let step;
             (used, step) = self.take_bytes(ctx, &receiving.key, incoming, input);
             let is_whole = incoming.missing() == 0;
+            if used > 0 {
+                self.room_since = None;
+            }
             match step {
-                Step::Done(()) if is_whole => self.room_since = None,
                 Step::Read(_) | Step::NoMemory => {
                     self.give_up(ctx, &receiving);
                     return used;
                 }
-                Step::Done(()) => self.room_since = None,
+                Step::Done(()) => {}
                 Step::Again => self.more = true,
                 Step::Busy => {
                     self.wait_for_room(ctx);

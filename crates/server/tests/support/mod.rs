@@ -273,6 +273,11 @@ impl Client {
     /// # Panics
     /// When it never is: a session stuck.
     pub fn settle(&mut self, server: &Server) {
+        self.settle_beside(server, Server::write_all);
+    }
+
+    /// [`settle`](Self::settle) while something else goes on.
+    pub fn settle_beside(&mut self, server: &Server, beside: impl Fn(&Server)) {
         self.takes = true;
         self.read_room = self.read_room.max(1);
         for _ in 0..100_000 {
@@ -282,7 +287,7 @@ impl Client {
             } else if self.is_quiet() {
                 return;
             } else {
-                server.write_all();
+                beside(server);
                 server.waited.set(server.waited.get() + Duration::from_millis(10));
                 self.retry(server);
             }
