@@ -15,7 +15,7 @@ use signal_hook::iterator::Signals;
 use crate::config::{Config, Io, Personality};
 use crate::shared::Shared;
 use crate::worker::{Inbox, Worker};
-use crate::{budget, listen, memory, process, ssd};
+use crate::{budget, descriptors, listen, memory, process, ssd};
 
 /// Reads and writes that one worker may have under way.
 const QUEUE_DEPTH: u32 = 256;
@@ -24,9 +24,11 @@ const QUEUE_DEPTH: u32 = 256;
 ///
 /// # Errors
 /// A text for the operator that says what to do.
-pub fn run(config: Config) -> Result<ExitCode, String> {
+pub fn run(mut config: Config) -> Result<ExitCode, String> {
     process::give_back_large_buffers();
     let listeners = listen::open(&config)?;
+    // Before root is given up, who alone may raise a hard limit.
+    descriptors::raise(&mut config);
     // Before a file is made that the memory could not index.
     if let Some(spans) = ssd::foreseen(&config) {
         Store::check_sizes(&memory::store_config(&config, spans, 0))

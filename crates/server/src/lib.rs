@@ -9,6 +9,7 @@ pub mod clock;
 pub mod config;
 pub mod counters;
 pub mod daemon;
+pub mod descriptors;
 mod dispatch;
 pub mod listen;
 pub mod memory;

@@ -8,6 +8,7 @@
 //!   then: submit reads, start a write if one may start, send replies, one flush of the queue
 //! ```
 
+mod accept;
 mod connection;
 mod drive;
 mod fair_queue;
@@ -31,6 +32,7 @@ use crate::shared::Shared;
 
 pub(crate) use drive::buffer_bytes;
 
+use accept::Acceptor;
 use connection::Connections;
 use in_flight::InFlight;
 use reclaim::Reclaim;
@@ -123,6 +125,7 @@ pub struct Worker {
     /// Bytes received since completions were taken.
     received_bytes: usize,
     accepting: bool,
+    acceptor: Acceptor,
     next_inbox: usize,
     now: Seconds,
     instant: Instant,
@@ -165,6 +168,7 @@ impl Worker {
             epoll,
             timer,
             accepting: false,
+            acceptor: Acceptor::new(),
             next_inbox: number,
             now,
             instant,
@@ -277,51 +281,6 @@ impl Worker {
         }
     }
 
-    /// Takes connections from a listener and hands them out in turn.
-    fn accept(&mut self, listener: usize) {
-        use rustix::net::{SocketFlags, accept_with};
-        for _ in 0..64 {
-            let is_full = self.shared.connections.load(Relaxed) >= self.shared.config.conn_limit;
-            if is_full && !self.shared.config.conn_limit_fast {
-                // They wait in the kernel's queue until somebody leaves.
-                let _ = self.accept_on(false);
-                return;
-            }
-            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            let socket = match accept_with(&self.listeners[listener].socket, flags) {
-                Ok(socket) => socket,
-                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => continue,
-                Err(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
-                    if self.shared.logs(1) {
-                        eprintln!("larder: no descriptor is left for another connection; raise ulimit -n");
-                    }
-                    let _ = self.accept_on(false);
-                    return;
-                }
-                Err(_) => return,
-            };
-            let shared = &self.shared;
-            if is_full {
-                self.counters().rejected_connections.up();
-                let line = format!("{}\r\n", larder_protocol::text::TOO_MANY_CONNECTIONS);
-                let _ = rustix::net::send(&socket, line.as_bytes(), rustix::net::SendFlags::NOSIGNAL);
-                continue;
-            }
-            shared.connections.fetch_add(1, Relaxed);
-            self.counters().total_connections.up();
-            if self.listeners[listener].port.is_some() {
-                let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
-                let _ = rustix::net::sockopt::set_socket_keepalive(&socket, true);
-            }
-            self.next_inbox = (self.next_inbox + 1) % self.inboxes.len();
-            if self.next_inbox == self.number {
-                self.adopt(socket);
-            } else {
-                self.inboxes[self.next_inbox].put(socket);
-            }
-        }
-    }
-
     /// Makes a connection this worker's own.
     fn adopt(&mut self, socket: OwnedFd) {
         let token = self.connections.add(socket, self.shared.config.protocol, self.instant);
@@ -384,9 +343,7 @@ impl Worker {
         }
         if self.number == 0 {
             self.shared.store.upkeep(self.now);
-            if !self.accepting && self.shared.connections.load(Relaxed) < self.shared.config.conn_limit {
-                let _ = self.accept_on(!self.shared.stopping.load(Relaxed));
-            }
+            self.accept_again();
         }
         if let Some(limit) = self.shared.config.idle_timeout {
             for token in self.connections.idle_since(self.instant, limit) {

@@ -99,7 +99,8 @@ pub const OPTIONS: &[Opt] = {
         "addresses to listen on, separated by commas; * is every interface, [::1]:11211 an IPv6 address \
          with a port"),
     opt(Id::ConnLimit, Some('c'), "conn-limit", number(1, INT_MAX), Is("1024"), Network,
-        "most simultaneous connections"),
+        "most simultaneous connections; the limit on open files is raised to what they need, where that is \
+         allowed"),
     opt(Id::ListenBacklog, Some('b'), "listen-backlog", number(1, INT_MAX), Is("1024"), Network,
         "length of the kernel's queue of connections to be accepted"),
     opt(Id::Protocol, Some('B'), "protocol", Choice(&["auto", "ascii", "binary"]), Is("auto"), Network,

@@ -1,0 +1,220 @@
+//! Taking connections from the listeners: handing them out in turn, and refusing what is too many.
+//!
+//! A connection over the limit is told so and closed. With `no_maxconns_fast` it waits in the kernel's queue for
+//! another to end, but not for ever: after a while all that wait are refused.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with};
+
+use super::Worker;
+
+/// Connections taken from one listener before other events get their turn.
+const ACCEPTED_MAX: usize = 64;
+/// How long connections wait for room with `no_maxconns_fast`.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// The least time between two reports of failures to accept.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
+/// What a refused client may have sent already, in pieces that are read before its connection is closed: closed
+/// with bytes unread, it would lose the answer too.
+const DRAINED_PIECES: usize = 8;
+const PIECE_BYTES: usize = 4096;
+
+/// What the first worker keeps to accept by.
+pub(super) struct Acceptor {
+    /// A descriptor kept back, to refuse a connection with when there is no other left.
+    spare: Option<OwnedFd>,
+    /// Since when connections wait because there are too many.
+    full_since: Option<Instant>,
+    reported_at: Option<Instant>,
+}
+
+/// What to do about a failure to accept.
+#[derive(Debug, PartialEq, Eq)]
+enum Failure {
+    /// There is no connection to take.
+    Nothing,
+    /// This connection broke before it was taken; the next one may be whole.
+    Broken,
+    /// No descriptor is left.
+    Descriptors,
+    /// The system refuses: the next attempt would fail just so.
+    Other,
+}
+
+impl Failure {
+    fn of(error: Errno) -> Failure {
+        match error {
+            Errno::AGAIN => Failure::Nothing,
+            Errno::MFILE | Errno::NFILE => Failure::Descriptors,
+            // accept(2): errors of the new connection's network come as its own.
+            Errno::INTR
+            | Errno::CONNABORTED
+            | Errno::NETDOWN
+            | Errno::PROTO
+            | Errno::NOPROTOOPT
+            | Errno::HOSTDOWN
+            | Errno::NONET
+            | Errno::HOSTUNREACH
+            | Errno::OPNOTSUPP
+            | Errno::NETUNREACH => Failure::Broken,
+            _ => Failure::Other,
+        }
+    }
+}
+
+impl Acceptor {
+    pub(super) fn new() -> Acceptor {
+        Acceptor { spare: spare(), full_since: None, reported_at: None }
+    }
+
+    /// Whether those that wait for room have waited long enough.
+    fn has_waited(&self, now: Instant) -> bool {
+        self.full_since.is_some_and(|since| now.duration_since(since) >= WAIT_MAX)
+    }
+}
+
+fn spare() -> Option<OwnedFd> {
+    eventfd(0, EventfdFlags::CLOEXEC).ok()
+}
+
+/// Tells a client that there are too many, and closes its connection.
+fn refuse(socket: OwnedFd) {
+    let line = format!("{}\r\n", larder_protocol::text::TOO_MANY_CONNECTIONS);
+    let _ = rustix::net::send(&socket, line.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    let _ = rustix::net::shutdown(&socket, Shutdown::Write);
+    let mut piece = [0; PIECE_BYTES];
+    for _ in 0..DRAINED_PIECES {
+        match rustix::net::recv(&socket, &mut piece, RecvFlags::DONTWAIT) {
+            Ok((1.., _)) => {}
+            _ => return,
+        }
+    }
+}
+
+impl Worker {
+    fn is_full(&self) -> bool {
+        self.shared.connections.load(Relaxed) >= self.shared.config.conn_limit
+    }
+
+    /// Whether connections over the limit are to wait now.
+    fn lets_wait(&self) -> bool {
+        !self.shared.config.conn_limit_fast && !self.acceptor.has_waited(self.instant)
+    }
+
+    /// Takes connections from a listener and hands them out in turn.
+    pub(super) fn accept(&mut self, listener: usize) {
+        for _ in 0..ACCEPTED_MAX {
+            let is_full = self.is_full();
+            if is_full && self.lets_wait() {
+                self.acceptor.full_since.get_or_insert(self.instant);
+                let _ = self.accept_on(false);
+                return;
+            }
+            match accept_with(&self.listeners[listener].socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
+            {
+                Ok(socket) if is_full => {
+                    self.counters().rejected_connections.up();
+                    refuse(socket);
+                }
+                Ok(socket) => self.hand_out(socket, listener),
+                Err(error) => match Failure::of(error) {
+                    Failure::Broken => {}
+                    Failure::Nothing => {
+                        // All that waited have been refused: what comes from here on may wait as long.
+                        self.acceptor.full_since = None;
+                        return;
+                    }
+                    Failure::Descriptors if self.refuse_with_spare(listener) => {}
+                    Failure::Descriptors | Failure::Other => return self.pause(error),
+                },
+            }
+        }
+    }
+
+    fn hand_out(&mut self, socket: OwnedFd, listener: usize) {
+        self.acceptor.full_since = None;
+        self.shared.connections.fetch_add(1, Relaxed);
+        self.counters().total_connections.up();
+        if self.listeners[listener].port.is_some() {
+            let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
+            let _ = rustix::net::sockopt::set_socket_keepalive(&socket, true);
+        }
+        self.next_inbox = (self.next_inbox + 1) % self.inboxes.len();
+        if self.next_inbox == self.number {
+            self.adopt(socket);
+        } else {
+            self.inboxes[self.next_inbox].put(socket);
+        }
+    }
+
+    /// Refuses a connection for which there is no descriptor, with the one kept back. Returns false when that
+    /// does not help.
+    fn refuse_with_spare(&mut self, listener: usize) -> bool {
+        let Some(spare_descriptor) = self.acceptor.spare.take() else {
+            self.acceptor.spare = spare();
+            return false;
+        };
+        drop(spare_descriptor);
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let refused = accept_with(self.listeners[listener].socket.as_fd(), flags).map(refuse);
+        self.acceptor.spare = spare();
+        if refused.is_ok() {
+            self.counters().rejected_connections.up();
+            self.report_accept(Errno::MFILE);
+        }
+        refused.is_ok()
+    }
+
+    /// Takes no connections until the next tick: the listeners stay readable, and the loop would spin.
+    fn pause(&mut self, error: Errno) {
+        self.report_accept(error);
+        let _ = self.accept_on(false);
+    }
+
+    fn report_accept(&mut self, error: Errno) {
+        let is_due = |at: Instant| self.instant.duration_since(at) >= REPORT_EVERY;
+        if !self.acceptor.reported_at.is_none_or(is_due) {
+            return;
+        }
+        self.acceptor.reported_at = Some(self.instant);
+        match Failure::of(error) {
+            Failure::Descriptors => {
+                eprintln!(
+                    "larder: no descriptor is left for another connection; raise ulimit -n, or lower -c"
+                )
+            }
+            _ => eprintln!("larder: no connection can be accepted for now: {error}"),
+        }
+    }
+
+    /// Takes connections again, if it was stopped and there is room, or those that wait for room have waited
+    /// long enough to be refused.
+    pub(super) fn accept_again(&mut self) {
+        if !self.accepting && (!self.is_full() || !self.lets_wait()) {
+            let _ = self.accept_on(!self.shared.stopping.load(Relaxed));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_that_lasts_is_told_from_one_connections_own() {
+        for error in [Errno::NOBUFS, Errno::NOMEM, Errno::PERM, Errno::INVAL, Errno::BADF, Errno::IO] {
+            assert_eq!(Failure::of(error), Failure::Other, "{error}");
+        }
+        for error in [Errno::INTR, Errno::CONNABORTED, Errno::HOSTUNREACH, Errno::PROTO] {
+            assert_eq!(Failure::of(error), Failure::Broken, "{error}");
+        }
+        assert_eq!(Failure::of(Errno::MFILE), Failure::Descriptors);
+        assert_eq!(Failure::of(Errno::NFILE), Failure::Descriptors);
+        assert_eq!(Failure::of(Errno::WOULDBLOCK), Failure::Nothing);
+    }
+}
