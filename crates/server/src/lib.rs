@@ -11,6 +11,7 @@ pub mod counters;
 pub mod daemon;
 pub mod descriptors;
 mod dispatch;
+pub mod echo;
 pub mod listen;
 pub mod memory;
 pub mod prefixes;

@@ -28,6 +28,7 @@ use crate::budget::Claim;
 use crate::config::Protocol;
 use crate::counters::Counters;
 use crate::dispatch::Prefetch;
+use crate::echo;
 use crate::shared::Shared;
 
 use input::Input;
@@ -39,6 +40,8 @@ use receive::Receiving;
 pub struct Ctx<'a> {
     /// What all workers share.
     pub shared: &'a Shared,
+    /// The descriptor of the connection, which names it in what `-vv` shows.
+    pub connection: i32,
     /// This worker's counters.
     pub counters: &'a Counters,
     /// The second.
@@ -356,9 +359,13 @@ impl Session {
                 at += skipped as usize;
             }
             if self.receiving.is_some() {
+                let said = self.out.tail().len();
                 at += self.receive(ctx, &input[at..]);
                 if self.receiving.is_some() {
                     return at;
+                }
+                if ctx.shared.logs(2) {
+                    echo::reply(ctx.connection, self.out.tail().get(said..).unwrap_or_default());
                 }
                 turns_left -= u32::from(is_single);
                 continue;
@@ -399,8 +406,13 @@ impl Session {
                     break;
                 }
                 turns_left = turns_left.saturating_sub(1);
+                let said = self.out.tail().len();
                 if self.execute(ctx, request, *hash) == Served::Waits {
                     return at;
+                }
+                if ctx.shared.logs(2) {
+                    echo::request(ctx.connection, &input[at..at + len]);
+                    echo::reply(ctx.connection, self.out.tail().get(said..).unwrap_or_default());
                 }
                 self.progress = 0;
                 self.room_since = None;
@@ -417,7 +429,12 @@ impl Session {
                     return at;
                 }
                 Some(Step::Reject { reject, len, swallow, close }) => {
+                    let said = self.out.tail().len();
                     reject.encode(self.out.tail());
+                    if ctx.shared.logs(2) {
+                        echo::request(ctx.connection, &input[at..at + len]);
+                        echo::reply(ctx.connection, &self.out.tail()[said..]);
+                    }
                     at += len;
                     self.swallow = swallow;
                     if close {
@@ -427,7 +444,12 @@ impl Session {
                 Some(Step::Body { request, head, tail }) => {
                     let from = at;
                     match self.begin_body(ctx, &request, (head, tail)) {
-                        receive::Begun::Taken => at = from + head,
+                        receive::Begun::Taken => {
+                            if ctx.shared.logs(2) {
+                                echo::request(ctx.connection, &input[from..from + head]);
+                            }
+                            at = from + head;
+                        }
                         receive::Begun::WaitForAll => return at,
                         receive::Begun::Later => return at,
                     }

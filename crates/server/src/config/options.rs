@@ -147,7 +147,7 @@ pub const OPTIONS: &[Opt] = {
     opt(Id::Pidfile, Some('P'), "pidfile", Text("FILE"), unset("/run/larder/larder.pid"), Process,
         "write the process id to this file"),
     opt(Id::Verbose, Some('v'), "verbose", Count, Is("0"), Process,
-        "say more on standard error; -vv shows requests, -vvv everything"),
+        "say more on standard error; -vv shows requests and replies, without values"),
     opt(Id::Extended, Some('o'), "extended", List("WORD[=VALUE]"), unset("idle_timeout=300"), Process,
         "memcached's extended options, separated by commas; see below"),
     opt(Id::Help, Some('h'), "help", Flag, NO, Process,

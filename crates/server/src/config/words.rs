@@ -64,7 +64,8 @@ pub const WORDS: &[Word] = {
     use WordKind::{Decimal, Number, Switch, SwitchOrNumber, Text};
     &[
     word("maxconns_fast", Switch, "yes",
-        "answer a connection over the limit with an error; no_maxconns_fast lets it wait, at most 10 seconds"),
+        "answer a connection over the limit with an error; no_maxconns_fast lets it wait, at most \
+         10 seconds"),
     word("idle_timeout", Number, "0", "close connections idle for this many seconds (0: never)"),
     word("lru_crawler", Switch, "yes", "no_lru_crawler leaves its counters out of stats"),
     word("lru_maintainer", Switch, "yes", "no_lru_maintainer leaves its counters out of stats"),

@@ -7,6 +7,7 @@ use larder_store::device::IoBuf;
 use larder_store::{Call, Expiry, Fetch, Found, KeyHash, Loaded, Patience, ReadPlan, Step, Tier, Value};
 
 use super::{is_meta, shown_cas};
+use crate::echo;
 use crate::prefixes::Event;
 use crate::session::{
     COPY_BYTES_MAX, Ctx, LoadedRead, Output, PendingGet, ReadBuffer, Served, Session, Wait,
@@ -288,6 +289,9 @@ impl Session {
         };
         if pending.ends {
             reply.end(out.tail());
+        }
+        if ctx.shared.logs(2) {
+            echo::reply(ctx.connection, out.tail());
         }
         count_get(ctx, &pending.key, tier, false, pending.fetch.may_win);
         if !is_alone {

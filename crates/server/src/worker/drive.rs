@@ -2,6 +2,7 @@
 //! that stays.
 
 use std::io;
+use std::os::fd::AsRawFd;
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -119,6 +120,7 @@ impl Worker {
         let Some(connection) = self.connections.get(token) else { return };
         let mut ctx = Ctx {
             shared: &self.shared,
+            connection: connection.socket.as_raw_fd(),
             counters: &self.shared.counters[self.number],
             now: self.now,
             instant: self.instant,

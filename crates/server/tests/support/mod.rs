@@ -167,6 +167,7 @@ impl Client {
         let mut reads = Vec::new();
         let mut ctx = Ctx {
             shared: &server.shared,
+            connection: 0,
             counters: &server.shared.counters[0],
             now: server.now(),
             instant: server.began + server.waited.get(),
