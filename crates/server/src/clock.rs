@@ -128,5 +128,7 @@ mod tests {
         assert_eq!(clock.expiry(Exptime(RELATIVE_MAX), now).seconds_left(now), Some(2_592_000));
         assert!(clock.expiry(Exptime(RELATIVE_MAX + 1), now).has_passed(now), "an absolute time in 1970");
         assert_eq!(clock.expiry(Exptime(unix + 100), now).seconds_left(now), Some(100));
+        let far = clock.expiry(Exptime(i64::from(u32::MAX)), now).seconds_left(now).map(i64::from);
+        assert_eq!(far, Some(i64::from(u32::MAX) - unix), "the binary wire's latest second, in 2106");
     }
 }

@@ -36,7 +36,8 @@ counters! {
     delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits
     cas_misses cas_hits cas_badval touch_hits touch_misses
     store_too_large store_no_memory total_items
-    bytes_read bytes_written total_connections rejected_connections conn_yields idle_kicks
+    bytes_read bytes_written total_connections rejected_connections
+    listen_disabled_num time_in_listen_disabled_us conn_yields idle_kicks
     unread_kicks unsent_kicks
     ssd_device_reads ssd_bytes_read ssd_read_errors ssd_write_errors ssd_waits
 }

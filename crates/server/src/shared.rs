@@ -37,6 +37,8 @@ pub struct Shared {
     /// When memory was promised to so many large values on their way in that another one had to wait: in
     /// milliseconds since the start, 0 for never.
     crowded_ms: AtomicU64,
+    /// Whether connections are taken.
+    pub accepting: AtomicBool,
     /// SSD reads under way in all workers: while there are any, writes take turns.
     pub reads_in_flight: AtomicUsize,
     /// Set once to make every worker drain and stop.
@@ -65,6 +67,7 @@ impl Shared {
             budget: Budget::new(config.conn_memory_bytes),
             prefixes: Prefixes::new(config.prefix_delimiter, config.stats_detail),
             crowded_ms: AtomicU64::new(0),
+            accepting: AtomicBool::new(true),
             reads_in_flight: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             tcp_port: AtomicU32::new(0),

@@ -178,9 +178,9 @@ fn general(shared: &Shared) -> Lines {
     number("bytes_read", totals.bytes_read);
     number("bytes_written", totals.bytes_written);
     number("limit_maxbytes", shared.store.memory_limit_bytes());
-    number("accepting_conns", 1);
-    number("listen_disabled_num", 0);
-    number("time_in_listen_disabled_us", 0);
+    number("accepting_conns", u64::from(shared.accepting.load(Relaxed)));
+    number("listen_disabled_num", totals.listen_disabled_num);
+    number("time_in_listen_disabled_us", totals.time_in_listen_disabled_us);
     number("threads", config.threads as u64);
     number("conn_yields", totals.conn_yields);
     number("hash_power_level", u64::from(store.index_capacity.max(1).ilog2()));

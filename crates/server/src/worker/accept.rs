@@ -31,6 +31,8 @@ pub(super) struct Acceptor {
     /// Since when connections wait because there are too many.
     full_since: Option<Instant>,
     reported_at: Option<Instant>,
+    /// Since when no connections are taken.
+    stopped_at: Option<Instant>,
 }
 
 /// What to do about a failure to accept.
@@ -69,7 +71,7 @@ impl Failure {
 
 impl Acceptor {
     pub(super) fn new() -> Acceptor {
-        Acceptor { spare: spare(), full_since: None, reported_at: None }
+        Acceptor { spare: spare(), full_since: None, reported_at: None, stopped_at: None }
     }
 
     /// Whether those that wait for room have waited long enough.
@@ -112,8 +114,7 @@ impl Worker {
             let is_full = self.is_full();
             if is_full && self.lets_wait() {
                 self.acceptor.full_since.get_or_insert(self.instant);
-                let _ = self.accept_on(false);
-                return;
+                return self.stop_accepting();
             }
             match accept_with(&self.listeners[listener].socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
             {
@@ -173,7 +174,15 @@ impl Worker {
     /// Takes no connections until the next tick: the listeners stay readable, and the loop would spin.
     fn pause(&mut self, error: Errno) {
         self.report_accept(error);
-        let _ = self.accept_on(false);
+        self.stop_accepting();
+    }
+
+    fn stop_accepting(&mut self) {
+        if self.accept_on(false).is_ok() {
+            self.counters().listen_disabled_num.up();
+            self.shared.accepting.store(false, Relaxed);
+            self.acceptor.stopped_at = Some(self.instant);
+        }
     }
 
     fn report_accept(&mut self, error: Errno) {
@@ -195,8 +204,14 @@ impl Worker {
     /// Takes connections again, if it was stopped and there is room, or those that wait for room have waited
     /// long enough to be refused.
     pub(super) fn accept_again(&mut self) {
-        if !self.accepting && (!self.is_full() || !self.lets_wait()) {
-            let _ = self.accept_on(!self.shared.stopping.load(Relaxed));
+        let stays = self.is_full() && self.lets_wait() || self.shared.stopping.load(Relaxed);
+        if self.accepting || stays || self.accept_on(true).is_err() {
+            return;
+        }
+        self.shared.accepting.store(true, Relaxed);
+        if let Some(since) = self.acceptor.stopped_at.take() {
+            let stopped = self.instant.duration_since(since);
+            self.counters().time_in_listen_disabled_us.add(stopped.as_micros() as u64);
         }
     }
 }
