@@ -27,7 +27,7 @@ const QUEUE_DEPTH: u32 = 256;
 pub fn run(mut config: Config) -> Result<ExitCode, String> {
     process::give_back_large_buffers();
     let listeners = listen::open(&config)?;
-    // Before root is given up, who alone may raise a hard limit.
+    // Before root is given up: only root may raise a hard limit.
     descriptors::raise(&mut config);
     // Before a file is made that the memory could not index.
     if let Some(spans) = ssd::foreseen(&config) {

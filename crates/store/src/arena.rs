@@ -191,11 +191,11 @@ impl SharedRegion {
     /// Gives the memory of whole pages back to the system; they read as zeros or as before.
     ///
     /// # Safety
-    /// Nobody else reads or writes `at..at+len` meanwhile.
+    /// Nothing else reads or writes `at..at+len` during the call.
     pub(crate) unsafe fn discard(&self, at: usize, len: usize) {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));
         let advice = if self.mapping.in_file { Advice::LinuxRemove } else { Advice::LinuxDontNeed };
-        // SAFETY: inside the region (asserted), which is mapped, and nobody looks at it meanwhile (caller). Where
+        // SAFETY: inside the region (asserted), which is mapped, and not accessed during the call (caller). Where
         // the system refuses, as for locked memory, the pages stay as they are.
         unsafe {
             let _ = madvise(self.start.as_ptr().add(at).cast(), len, advice);

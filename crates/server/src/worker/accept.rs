@@ -197,7 +197,9 @@ impl Worker {
                     "larder: no descriptor is left for another connection; raise ulimit -n, or lower -c"
                 )
             }
-            _ => eprintln!("larder: no connection can be accepted for now: {error}"),
+            _ => eprintln!(
+                "larder: accepting connections fails: {error}; the next attempt follows within a second"
+            ),
         }
     }
 

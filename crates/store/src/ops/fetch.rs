@@ -1,6 +1,6 @@
 //! Reading an item, and what reading may change: expiry, hotness, who recaches a stale item.
 
-use super::lookup::{Lies, Look, Seen, is_gone};
+use super::lookup::{Look, Seen, SsdLookup, is_gone};
 use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, State};
@@ -126,7 +126,9 @@ impl Store {
                 let current = shard.index.find(call.hash).is_some_and(|(_, e)| loaded.plan.is_of(tiers, e));
                 if !current {
                     let record = shard.find_loaded(tiers, loaded, call, loaded.plan.epoch);
-                    let Ok(Lies::There(header, value)) = record else { return Attempt::Done(answer(None)) };
+                    let Ok(SsdLookup::Item(header, value)) = record else {
+                        return Attempt::Done(answer(None));
+                    };
                     let fetched = header.item_flags & FETCHED != 0 || loaded.plan.entry.hot() > 0;
                     let mut found = Found::new(&header, Value::Slice(&value), fetched, Tier::Ssd);
                     // Another client has changed the item meanwhile.

@@ -102,13 +102,13 @@ impl Detached<'_> {
 }
 
 /// What lies on the SSD where a key's entry points.
-pub(super) enum Lies<'l> {
+pub(super) enum SsdLookup<'l> {
     /// The item: header and value.
-    There(Header, Cow<'l, [u8]>),
+    Item(Header, Cow<'l, [u8]>),
     /// The item, which has expired or been flushed.
     Gone(Gone),
     /// Another key's item.
-    Nothing,
+    Absent,
 }
 
 /// Why an item that lies there is not to be seen.
@@ -143,21 +143,21 @@ impl Shard {
     }
 
     /// Returns the key's header and value in the pages that were read, if they are what the plan meant; an
-    /// expired or flushed record is [`Lies::Gone`]. `Err` when a page is not what it should be.
+    /// expired or flushed record is [`SsdLookup::Gone`]. `Err` when a page is not what it should be.
     pub(super) fn find_loaded<'l>(
         &self,
         tiers: &Tiers,
         loaded: &Loaded<'l>,
         call: &Call<'_>,
         epoch: u32,
-    ) -> Result<Lies<'l>, ()> {
+    ) -> Result<SsdLookup<'l>, ()> {
         let page = loaded.bytes.and_then(|bytes| page::verify(loaded.plan.read.id, bytes)).ok_or(())?;
         let Some(record) = self.find_among(tiers, &page, call.hash, call.key) else {
-            return Ok(Lies::Nothing);
+            return Ok(SsdLookup::Absent);
         };
         match gone(&record.header, call.now, epoch) {
-            Some(why) => Ok(Lies::Gone(why)),
-            None => Ok(Lies::There(record.header, page.value_of(&record).ok_or(())?)),
+            Some(why) => Ok(SsdLookup::Gone(why)),
+            None => Ok(SsdLookup::Item(record.header, page.value_of(&record).ok_or(())?)),
         }
     }
 
@@ -181,8 +181,8 @@ impl Shard {
             return Look::Found(Seen { slot, entry, header, ssd_value: None });
         }
         if !tiers.ssd_is_live(entry, now) {
-            // A segment that was filled anew holds nothing of the key; one that was not has expired or been
-            // flushed as a whole.
+            // A segment that was reused holds nothing of the key; any other has expired or been flushed as a
+            // whole.
             if tiers.log.table.current_turn(entry.ssd_place()).is_some() {
                 let flushed = tiers.log.table.is_of_another_epoch(entry.ssd_place().segment, epoch);
                 self.count_gone(if flushed { Gone::Flushed } else { Gone::Expired });
@@ -193,12 +193,12 @@ impl Shard {
         let place = entry.ssd_place();
         let buffered = tiers.log.with_buffered(place, |page| {
             let Some(record) = self.find_among(tiers, &page, call.hash, call.key) else {
-                return Lies::Nothing;
+                return SsdLookup::Absent;
             };
             match (gone(&record.header, now, epoch), page.value_of(&record)) {
-                (Some(why), _) => Lies::Gone(why),
-                (None, Some(value)) => Lies::There(record.header, Cow::Owned(value.into_owned())),
-                (None, None) => Lies::Nothing,
+                (Some(why), _) => SsdLookup::Gone(why),
+                (None, Some(value)) => SsdLookup::Item(record.header, Cow::Owned(value.into_owned())),
+                (None, None) => SsdLookup::Absent,
             }
         });
         let found = if let Some(found) = buffered {
@@ -230,13 +230,15 @@ impl Shard {
             }
         };
         match found {
-            Lies::There(header, value) => Look::Found(Seen { slot, entry, header, ssd_value: Some(value) }),
-            Lies::Gone(why) => {
+            SsdLookup::Item(header, value) => {
+                Look::Found(Seen { slot, entry, header, ssd_value: Some(value) })
+            }
+            SsdLookup::Gone(why) => {
                 self.count_gone(why);
                 self.remove(tiers, slot, entry);
                 Look::Absent(None)
             }
-            Lies::Nothing => Look::Absent(Some((slot, entry))),
+            SsdLookup::Absent => Look::Absent(Some((slot, entry))),
         }
     }
 

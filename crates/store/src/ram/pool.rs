@@ -182,11 +182,11 @@ impl Pool {
         self.free_count.store(free.len() as u32, Relaxed);
     }
 
-    /// Gives the memory of a segment back to the system, which was free and is on no list any more.
+    /// Gives the memory of a segment back to the system. The segment is free and has been taken off the free list.
     fn discard(&self, id: SegmentId) {
         assert_eq!(self.meta(id).owner.load(Relaxed), FREE, "segment {} is in use", id.0);
-        // SAFETY: nobody owns the segment, so no slice of it lives; only pop_free gives a segment an owner, and
-        // finds those alone that are on the free list.
+        // SAFETY: the segment has no owner, so no slice of it lives; only pop_free gives a segment an owner, and
+        // it takes segments from the free list alone.
         unsafe { self.memory.discard(self.start(id), self.segment_bytes) };
     }
 

@@ -53,13 +53,13 @@ impl Tally {
         &mut side[queue as usize]
     }
 
-    /// Counts a record that is there from now on.
+    /// Counts a record that was added.
     #[inline]
     pub(crate) fn add(&mut self, queue: RamQueue, header: &Header, epoch: u32) {
         self.side(queue, header, epoch).add(header);
     }
 
-    /// Discounts a record that goes.
+    /// Discounts a record that is removed.
     #[inline]
     pub(crate) fn take(&mut self, queue: RamQueue, header: &Header, epoch: u32) {
         self.side(queue, header, epoch).take(header);
