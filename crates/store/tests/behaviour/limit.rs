@@ -94,3 +94,44 @@ fn a_limit_that_cannot_be_kept_is_refused() {
     assert!(rig.store.set_memory_limit(20 << 20));
     assert_eq!(rig.store.memory_limit_bytes(), 20 << 20);
 }
+
+#[test]
+fn the_limit_may_change_while_threads_set_and_get() {
+    const THREADS: u64 = 3;
+    const SETS: u64 = 20_000;
+    let store = Store::open(&config(48 << 20, 0)).expect("the configuration fits");
+    let now = Seconds(1_000);
+    let value = bytes(1, 3_000);
+    let run = |thread: u64| {
+        for i in 0..SETS {
+            let key = format!("{thread}-{}", i % 8_000);
+            let hash = store.hash(key.as_bytes());
+            let call = Call { key: key.as_bytes(), hash, now, loaded: None, patience: Patience::Drop };
+            let stored = store.put(&call, &SET, &mut Payload::Bytes(&value));
+            assert!(matches!(stored, Step::Done(PutResult::Stored(_))), "{stored:?}");
+            // The item may have been evicted since; if it is there, its value is whole.
+            let is_right = store.fetch(&call, &Fetch::default(), |found| {
+                found.is_none_or(|found| matches!(found.value, Value::Slice(found) if *found == value[..]))
+            });
+            assert!(matches!(is_right, Step::Done(true)), "{is_right:?}");
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || run(thread))).collect();
+        for round in 0.. {
+            assert!(store.set_memory_limit(if round % 2 == 0 { 16 << 20 } else { 48 << 20 }));
+            (0..20).for_each(|_| store.upkeep(now));
+            if threads.iter().all(|thread| thread.is_finished()) {
+                break;
+            }
+        }
+    });
+    assert!(store.set_memory_limit(16 << 20));
+    (0..50).for_each(|_| store.upkeep(now));
+    let stats = store.stats();
+    assert!(
+        stats.arena_bytes - stats.ram_segments_withheld * stats.ram_segment_bytes <= 16 << 20,
+        "{stats:?}"
+    );
+    store.check().expect("every count is right");
+}
