@@ -310,11 +310,19 @@ impl Shard {
         if tiers.evict { Evicted::Segment } else { Evicted::Blocked }
     }
 
-    /// Moves a large record's entry to where it landed on the SSD, or drops the item when it did not land.
+    /// Moves a large record's entry to where it landed on the SSD. An item in RAM that did not land is dropped;
+    /// one that was to be moved from another segment stays there, to go with it.
     pub(crate) fn land(&mut self, tiers: &Tiers, now: Seconds, landing: &crate::ssd::write::Landing) {
         let Some((slot, entry)) = self.index.find_place(landing.hash, landing.from) else {
             return;
         };
+        if entry.state() == State::Ssd {
+            if landing.to != SsdPlace::NOWHERE {
+                let there = Entry::ssd(landing.hash.tag(), entry.hot(), landing.to);
+                self.place(tiers, now, landing.hash, Some((slot, entry)), there);
+            }
+            return;
+        }
         let (id, _) = tiers.pool.locate(entry.ram_offset());
         let header = *self.ram_record(tiers, entry).header();
         let hot_there = hot_on_ssd(entry, &header);

@@ -1,6 +1,7 @@
 //! The SSD tier: a ring of segments filled through write buffers, read page by page. It never touches a
 //! device itself: it says what to read and write.
 
+mod large;
 pub(crate) mod log;
 mod openings;
 pub(crate) mod page;

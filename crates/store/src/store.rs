@@ -253,6 +253,9 @@ impl Store {
     pub fn complete_write(&self, job: WriteJob, ok: bool, now: Seconds) {
         if let Some(landing) = self.tiers.log.complete_write(job, ok) {
             self.change(self.shard_of(landing.hash)).land(&self.tiers, now, &landing);
+            if landing.from.state() == State::Ssd {
+                self.tiers.log.landed(&landing);
+            }
         }
     }
 

@@ -35,6 +35,7 @@ fn items_written_last_are_found_when_the_ssd_was_full_of_items_that_nobody_reads
 struct Churned {
     percent_kept: f64,
     write_amplification: f64,
+    segments_cleaned: u64,
 }
 
 /// Stores items that take `percent` of the SSD, then overwrites items at random, as many as there are `rounds`
@@ -70,7 +71,11 @@ fn churn(segments: u64, percent: u64, size: usize, rounds: u64) -> Churned {
     let kept = kept.count() as u64;
     println!("{percent} % of {segments} segments, {size} bytes: {} of {count} lost, {after:?}", count - kept);
     rig.store.check().expect("every count is right");
-    Churned { percent_kept: kept as f64 * 100.0 / count as f64, write_amplification }
+    Churned {
+        percent_kept: kept as f64 * 100.0 / count as f64,
+        write_amplification,
+        segments_cleaned: after.ssd_segments_cleaned,
+    }
 }
 
 fn stays(segments: u64, percent: u64, kept_min: f64, written_max: f64) {
@@ -93,4 +98,13 @@ fn live_items_on_half_of_the_ssd_stay_for_three_tenths_more_writes() {
 #[test]
 fn live_items_just_below_the_bound_stay_for_twice_the_writes() {
     stays(32, 65, 99.9, 1.80);
+}
+
+#[test]
+fn live_items_that_do_not_fit_a_write_buffer_stay_too() {
+    for size in [300_000, 2_000_000] {
+        let churned = churn(20, 60, size, 4);
+        println!("{size} bytes: {churned:?}");
+        assert!(churned.percent_kept >= 99.9 && churned.segments_cleaned > 5, "{size} bytes: {churned:?}");
+    }
 }

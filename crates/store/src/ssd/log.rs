@@ -350,7 +350,7 @@ impl Log {
                 }
                 None
             }
-            WriteSource::Large(..) => {
+            WriteSource::Large(..) | WriteSource::Copy(..) => {
                 let at = state.large.iter().position(|large| large.id == job.work.id)?;
                 let large = &mut state.large[at];
                 large.parts_left -= 1;

@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::log::{Log, Refused, State};
 use super::stream::Stream;
 use super::victim::Victim;
+use super::write::Landing;
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::clock::Seconds;
 use crate::entry::{SsdPlace, class_of_pages, pages_of_class};
@@ -22,6 +23,8 @@ use crate::entry::{SsdPlace, class_of_pages, pages_of_class};
 const CHUNK_PAGES: u32 = 64;
 /// Such reads under way at once.
 const CHUNK_READS_MAX: u32 = 2;
+/// Bytes of large records on the move from which on nothing more is read. One record may be larger.
+const MOVING_BYTES_MAX: usize = 1 << 20;
 /// Reads of a readmission under way at once.
 const READMISSION_READS_MAX: u32 = 4;
 /// Pages of a segment that readmission may read back: a tenth, which bounds what it adds to the writes.
@@ -47,6 +50,8 @@ pub(super) struct Reclaim {
     /// or found no room.
     again: Vec<(u32, u32)>,
     retries_left: u32,
+    /// Bytes of large records that are being moved. They are copied, so these bound memory.
+    moving_bytes: usize,
 }
 
 /// What came of a read for a reclaim.
@@ -71,12 +76,13 @@ impl Reclaim {
             reading: 0,
             again: Vec::new(),
             retries_left: RETRIES_MAX,
+            moving_bytes: 0,
         }
     }
 
     fn is_over(&self) -> bool {
         let all_asked = if self.moves_all { self.next_page == SEGMENT_PAGES } else { self.pages_left == 0 };
-        all_asked && self.reading == 0 && self.again.is_empty()
+        all_asked && self.reading == 0 && self.again.is_empty() && self.moving_bytes == 0
     }
 }
 
@@ -187,11 +193,15 @@ impl Log {
     fn next_chunk(&self, reclaim: &mut Reclaim, room_bytes: usize) -> Option<(u32, u32)> {
         let chunk_bytes = CHUNK_PAGES as usize * PAGE_BYTES;
         let has_room = reclaim.reading == 0 || room_bytes > reclaim.reading as usize * chunk_bytes;
-        if reclaim.reading >= CHUNK_READS_MAX || !has_room {
+        if reclaim.reading >= CHUNK_READS_MAX || reclaim.moving_bytes >= MOVING_BYTES_MAX || !has_room {
             return None;
         }
-        if let Some(again) = reclaim.again.pop() {
-            return Some(again);
+        if let Some(&again) = reclaim.again.last() {
+            let is_alone = reclaim.reading == 0 && reclaim.moving_bytes == 0;
+            if again.1 > CHUNK_PAGES && !is_alone {
+                return None;
+            }
+            return reclaim.again.pop();
         }
         let page = reclaim.next_page;
         if page >= SEGMENT_PAGES {
@@ -254,6 +264,25 @@ impl Log {
         }
     }
 
+    /// Counts bytes of a large record that begins to be moved.
+    pub(super) fn begin_landing(&self, state: &mut State, bytes: usize) {
+        if let Some(reclaim) = &mut state.reclaim {
+            reclaim.moving_bytes += bytes;
+        }
+    }
+
+    /// Discounts a large record whose entry has been moved, and frees its segment when it was the last.
+    pub(crate) fn landed(&self, landing: &Landing) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let from = landing.from.ssd_place();
+        let Some(reclaim) = state.reclaim.as_mut().filter(|reclaim| reclaim.is_of(from)) else { return };
+        reclaim.moving_bytes = reclaim.moving_bytes.saturating_sub(landing.bytes);
+        if reclaim.is_over() {
+            self.end_reclaim(state);
+        }
+    }
+
     /// Asks once more for a page whose last record is longer than what was read, where that is worth it: a
     /// record that does not fit a write buffer is not readmitted.
     fn read_longer(&self, reclaim: &mut Reclaim, place: SsdPlace, outcome: &ReadBack) {
@@ -272,8 +301,8 @@ impl Log {
         let is_needed = state.free.len() < self.reserved_segments();
         let Some(reclaim) = state.reclaim.take_if(|reclaim| reclaim.moves_all || is_needed) else { return };
         if reclaim.moves_all && !self.reuses && self.table.live(reclaim.segment) > 0 {
-            // Nothing may be dropped: it is tried again when another segment is free.
-            self.table.set_cleaning(reclaim.segment, false);
+            // Nothing may be dropped: what could not be read or has no room stays.
+            self.table.set_stuck(reclaim.segment);
             state.sealed.push(reclaim.segment, reclaim.turn);
             return;
         }

@@ -7,13 +7,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::log::{Log, Refused, State};
 use super::page::{self, Content, PAGE_HEADER_BYTES};
 use super::piece::{Fill, Piece, PiecePlace};
-use super::write::{Landing, Large, Work, WriteSource};
+use super::write::{Work, WriteSource};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::clock::Seconds;
 use crate::crash::step;
-use crate::entry::{Entry, SsdPlace, class_of_pages, pages_of_class};
-use crate::hash::KeyHash;
-use crate::ram::pool::Pin;
+use crate::entry::{SsdPlace, class_of_pages, pages_of_class};
 use crate::record::Header;
 
 /// Which records a segment holds, so that what dies together lies together.
@@ -65,7 +63,7 @@ impl Filling {
 
 impl Log {
     /// The stream that takes the place of `wanted`.
-    fn stream(&self, wanted: Stream) -> Stream {
+    pub(super) fn stream(&self, wanted: Stream) -> Stream {
         if self.segments() < STREAMS_SEGMENTS_MIN { Stream::Long } else { wanted }
     }
 
@@ -218,7 +216,7 @@ impl Log {
         Ok(())
     }
 
-    fn close_page(&self, state: &mut State, stream: Stream) {
+    pub(super) fn close_page(&self, state: &mut State, stream: Stream) {
         let Some(open) = &mut state.streams[stream as usize] else {
             return;
         };
@@ -252,7 +250,7 @@ impl Log {
     }
 
     /// Queues the stream's buffer, its open page closed, to be written.
-    fn seal_piece(&self, state: &mut State, stream: Stream) {
+    pub(super) fn seal_piece(&self, state: &mut State, stream: Stream) {
         let Some(open) = &mut state.streams[stream as usize] else {
             return;
         };
@@ -284,7 +282,7 @@ impl Log {
 
     /// Ends the stream's segment if its records were written before a flush that the next one is written after:
     /// so a flush makes all of a segment invisible or none of it, and what it makes invisible is free at once.
-    fn part_epochs(&self, state: &mut State, stream: Stream, epoch: u32) {
+    pub(super) fn part_epochs(&self, state: &mut State, stream: Stream, epoch: u32) {
         let open = state.streams[stream as usize].as_ref();
         if open.is_some_and(|open| self.table.is_of_another_epoch(open.segment, epoch)) {
             self.close_page(state, stream);
@@ -293,7 +291,7 @@ impl Log {
         }
     }
 
-    fn open_segment(&self, state: &mut State, stream: Stream) -> Result<(), Refused> {
+    pub(super) fn open_segment(&self, state: &mut State, stream: Stream) -> Result<(), Refused> {
         let segment = self.take_segment(state, stream)?;
         let turn = self.table.open(segment);
         self.count_opening(state, segment, turn);
@@ -301,74 +299,10 @@ impl Log {
         Ok(())
     }
 
-    fn seal_segment(&self, state: &mut State, stream: Stream) {
+    pub(super) fn seal_segment(&self, state: &mut State, stream: Stream) {
         if let Some(open) = state.streams[stream as usize].take() {
             state.sealed.push(open.segment, open.turn);
         }
-    }
-
-    /// Begins to write a large record from where it lies in RAM; its index entry moves when all of it has
-    /// landed.
-    pub(crate) fn append_large(
-        &self,
-        stream: Stream,
-        header: &Header,
-        pin: Pin,
-        hash: KeyHash,
-        from: Entry,
-    ) -> Result<(), Refused> {
-        if self.is_off() {
-            return Err(Refused::Off);
-        }
-        let stream = self.stream(stream);
-        let mut state = self.lock();
-        let state = &mut *state;
-        let landing: usize = state.large.iter().map(|large| large.landing.pin.bytes()).sum();
-        if landing > 0 && landing + pin.bytes() > self.landing_bytes_max {
-            return Err(Refused::Full);
-        }
-        let pages = page::extent_pages(header.bytes());
-        self.part_epochs(state, stream, header.epoch);
-        self.close_page(state, stream);
-        self.seal_piece(state, stream);
-        if state.streams[stream as usize].as_ref().is_some_and(|open| open.next_page + pages > SEGMENT_PAGES)
-        {
-            self.seal_segment(state, stream);
-        }
-        if state.streams[stream as usize].is_none() {
-            self.open_segment(state, stream)?;
-        }
-        let open = state.streams[stream as usize].as_mut().expect("just opened");
-        let (segment, turn, page) = (open.segment, open.turn, open.next_page);
-        open.next_page += pages;
-        let parts: Vec<&[u8]> = pin.record_parts().collect();
-        pin.write_prefix(&page::seal_extent(self.page_id(segment, turn, page), &parts));
-        let pin = Arc::new(pin);
-        state.next_id += 1;
-        let id = state.next_id;
-        let mut first_page = page;
-        let mut parts_left = 0;
-        while let Some(part) = pin.segment(parts_left) {
-            let work = Work {
-                id,
-                segment,
-                turn,
-                first_page,
-                bytes: part.len(),
-                source: WriteSource::Large(pin.clone(), parts_left),
-            };
-            first_page += (part.len() / PAGE_BYTES) as u32;
-            parts_left += 1;
-            self.budget.charge(part.len());
-            self.table.add_pending(segment);
-            state.queue.push_back(work);
-        }
-        let class = class_of_pages(pages);
-        self.table.admit(segment, header.expires, header.epoch, pages_of_class(class));
-        self.bytes_admitted.fetch_add(header.bytes() as u64, Relaxed);
-        let to = SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 };
-        state.large.push(Large { id, parts_left, failed: false, landing: Landing { hash, from, to, pin } });
-        Ok(())
     }
 
     /// Queues every partly filled buffer, so that after the writes nothing is in memory only.

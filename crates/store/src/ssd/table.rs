@@ -31,7 +31,7 @@ pub(crate) struct SegmentMeta {
     live_pages: AtomicU32,
     /// The same of all records written since it was opened.
     written_pages: AtomicU32,
-    /// 1 while its live records are being moved to other segments.
+    /// 1 while its live records are being moved to other segments, 2 when some could not be moved.
     cleaning: AtomicU32,
     spare: AtomicU32,
     /// Pages that hold a record which was read since it came here.
@@ -144,6 +144,16 @@ impl Table {
     /// Marks whether a segment's live records are being moved to other segments.
     pub(super) fn set_cleaning(&self, segment: u32, cleaning: bool) {
         self.segments[segment as usize].cleaning.store(cleaning.into(), SeqCst);
+    }
+
+    /// Marks a segment of which some live records could not be moved.
+    pub(super) fn set_stuck(&self, segment: u32) {
+        self.segments[segment as usize].cleaning.store(2, SeqCst);
+    }
+
+    /// Returns whether some live records of a segment could not be moved.
+    pub(super) fn is_stuck(&self, segment: u32) -> bool {
+        self.segments[segment as usize].cleaning.load(SeqCst) == 2
     }
 
     /// Returns whether the records of `place`'s segment are being moved to other segments.

@@ -56,6 +56,7 @@ impl Log {
                 return Some(Victim::Empty(segment));
             }
             if self.segments() >= MOVING_SEGMENTS_MIN
+                && (self.reuses || !state.free.is_empty())
                 && share <= MOVED_SHARE_MAX
                 && self.live_segments(state, survey.mean_share) <= self.live_segments_max()
             {
@@ -104,7 +105,8 @@ impl Log {
             count += 1;
             let age = 1.0 + f64::from(self.table.age_of(segment));
             let score = if share == 0.0 { f64::MAX } else { (1.0 - share) * age / (1.0 + share) };
-            if score > best_score && self.can_reuse(state, segment) {
+            let is_stuck = share > 0.0 && self.table.is_stuck(segment);
+            if score > best_score && !is_stuck && self.can_reuse(state, segment) {
                 (best, best_score) = (Some((segment, share)), score);
             }
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::piece::Piece;
+use crate::device::IoBuf;
 use crate::entry::{Entry, SsdPlace};
 use crate::hash::KeyHash;
 use crate::ram::pool::Pin;
@@ -23,9 +24,11 @@ pub(super) struct Work {
 pub(super) enum WriteSource {
     Piece(Arc<Piece>),
     Large(Arc<Pin>, u32),
+    /// Bytes of a copy from this offset on.
+    Copy(Arc<IoBuf>, usize),
 }
 
-/// A large record that is being demoted from where it lies.
+/// A record that is being written from where it lies, in several writes.
 pub(super) struct Large {
     pub(super) id: u64,
     pub(super) parts_left: u32,
@@ -33,13 +36,16 @@ pub(super) struct Large {
     pub(super) landing: Landing,
 }
 
-/// A large record whose demotion is over: its index entry may now move, if it still is `from`.
+/// A record of which every part has been written: its index entry may now move, if it still is `from`.
 pub(crate) struct Landing {
     pub hash: KeyHash,
     pub from: Entry,
     pub to: SsdPlace,
-    /// Until the entry has moved, the memory under `from` must not become another record.
-    pub(super) pin: Arc<Pin>,
+    /// Of a record in RAM: until the entry has moved, the memory under `from` must not become another record.
+    /// Its copy on its way is the only hold on a record that was read back from the SSD.
+    pub(super) pin: Option<Arc<Pin>>,
+    /// Bytes that are written.
+    pub(super) bytes: usize,
 }
 
 /// One write for the caller to perform: all of `data()` to `offset` of `device`, then
@@ -78,6 +84,7 @@ impl Work {
         match &self.source {
             WriteSource::Piece(piece) => &piece.memory[..self.bytes],
             WriteSource::Large(pin, segment) => pin.segment(*segment).unwrap_or(&[]),
+            WriteSource::Copy(copy, at) => &copy[*at..*at + self.bytes],
         }
     }
 }

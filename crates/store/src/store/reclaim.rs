@@ -121,7 +121,11 @@ impl Store {
         }
         let Some(value) = page.value_of(record) else { return Moved::GoesOn };
         if !tiers.log.fits_buffer(&header) {
-            return Moved::Done;
+            // Readmission asks for no pages beyond a buffer.
+            return match tiers.log.move_large(&header, record.key, &value, hash, present) {
+                Ok(()) => Moved::Done,
+                Err(_) => Moved::NoSegment,
+            };
         }
         match tiers.log.append(Stream::Readmitted, &header, record.key, &value) {
             Ok(new) => {

@@ -1,0 +1,152 @@
+//! Large records: written to a segment in several writes from where they lie, in RAM or in a copy. The index
+//! entry of one moves when all of it is on the device.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::log::{Log, Refused, State};
+use super::page;
+use super::stream::Stream;
+use super::write::{Landing, Large, Work, WriteSource};
+use super::{PAGE_BYTES, SEGMENT_PAGES};
+use crate::device::IoBuf;
+use crate::entry::{Entry, SsdPlace, class_of_pages, pages_of_class};
+use crate::hash::KeyHash;
+use crate::ram::pool::Pin;
+use crate::record::Header;
+
+impl Log {
+    /// Begins to write a large record from where it lies in RAM; its index entry moves when all of it has
+    /// landed.
+    pub(crate) fn append_large(
+        &self,
+        stream: Stream,
+        header: &Header,
+        pin: Pin,
+        hash: KeyHash,
+        from: Entry,
+    ) -> Result<(), Refused> {
+        if self.is_off() {
+            return Err(Refused::Off);
+        }
+        let stream = self.stream(stream);
+        let mut state = self.lock();
+        let state = &mut *state;
+        let from_ram = state.large.iter().filter_map(|large| large.landing.pin.as_ref());
+        let landing: usize = from_ram.map(|pin| pin.bytes()).sum();
+        if landing > 0 && landing + pin.bytes() > self.landing_bytes_max {
+            return Err(Refused::Full);
+        }
+        let pages = page::extent_pages(header.bytes());
+        let (segment, turn, page) = self.take_extent(state, stream, pages, header.epoch)?;
+        let parts: Vec<&[u8]> = pin.record_parts().collect();
+        pin.write_prefix(&page::seal_extent(self.page_id(segment, turn, page), &parts));
+        let pin = Arc::new(pin);
+        state.next_id += 1;
+        let id = state.next_id;
+        let mut first_page = page;
+        let mut parts_left = 0;
+        while let Some(part) = pin.segment(parts_left) {
+            let work = Work {
+                id,
+                segment,
+                turn,
+                first_page,
+                bytes: part.len(),
+                source: WriteSource::Large(pin.clone(), parts_left),
+            };
+            first_page += (part.len() / PAGE_BYTES) as u32;
+            parts_left += 1;
+            self.budget.charge(part.len());
+            self.table.add_pending(segment);
+            state.queue.push_back(work);
+        }
+        let class = class_of_pages(pages);
+        self.table.admit(segment, header.expires, header.epoch, pages_of_class(class));
+        self.bytes_admitted.fetch_add(header.bytes() as u64, Relaxed);
+        let to = SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 };
+        let bytes = pin.bytes();
+        let landing = Landing { hash, from, to, pin: Some(pin), bytes };
+        state.large.push(Large { id, parts_left, failed: false, landing });
+        Ok(())
+    }
+
+    /// Takes `pages` whole pages of the stream's segment, or of its next one, for a record of `epoch`.
+    fn take_extent(
+        &self,
+        state: &mut State,
+        stream: Stream,
+        pages: u32,
+        epoch: u32,
+    ) -> Result<(u32, u32, u32), Refused> {
+        self.part_epochs(state, stream, epoch);
+        self.close_page(state, stream);
+        self.seal_piece(state, stream);
+        if state.streams[stream as usize].as_ref().is_some_and(|open| open.next_page + pages > SEGMENT_PAGES)
+        {
+            self.seal_segment(state, stream);
+        }
+        if state.streams[stream as usize].is_none() {
+            self.open_segment(state, stream)?;
+        }
+        let open = state.streams[stream as usize].as_mut().expect("just opened");
+        let place = (open.segment, open.turn, open.next_page);
+        open.next_page += pages;
+        Ok(place)
+    }
+
+    /// Begins to write a record that was read back and does not fit a write buffer, from a copy; its index entry
+    /// moves when all of it has landed.
+    pub(crate) fn move_large(
+        &self,
+        header: &Header,
+        key: &[u8],
+        value: &[u8],
+        hash: KeyHash,
+        from: Entry,
+    ) -> Result<(), Refused> {
+        if self.is_off() {
+            return Err(Refused::Off);
+        }
+        let stream = self.stream(Stream::Readmitted);
+        let pages = page::extent_pages(header.bytes());
+        let mut state = self.lock();
+        let state = &mut *state;
+        let (segment, turn, page) = self.take_extent(state, stream, pages, header.epoch)?;
+        let record = [&header.encode()[..], key, value];
+        let seal = page::seal_extent(self.page_id(segment, turn, page), &record);
+        let bytes = pages as usize * PAGE_BYTES;
+        let mut copy = IoBuf::zeroed(bytes);
+        let mut at = 0;
+        for part in std::iter::once(&seal[..]).chain(record) {
+            copy[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        let copy = Arc::new(copy);
+        state.next_id += 1;
+        let id = state.next_id;
+        let mut parts_left = 0;
+        for at in (0..bytes).step_by(self.piece_bytes) {
+            let part_bytes = self.piece_bytes.min(bytes - at);
+            self.budget.charge(part_bytes);
+            self.table.add_pending(segment);
+            parts_left += 1;
+            state.queue.push_back(Work {
+                id,
+                segment,
+                turn,
+                first_page: page + (at / PAGE_BYTES) as u32,
+                bytes: part_bytes,
+                source: WriteSource::Copy(copy.clone(), at),
+            });
+        }
+        let class = class_of_pages(pages);
+        self.table.admit(segment, header.expires, header.epoch, pages_of_class(class));
+        self.bytes_moved.fetch_add(header.bytes() as u64, Relaxed);
+        let to = SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 };
+        self.begin_landing(state, bytes);
+        let landing = Landing { hash, from, to, pin: None, bytes };
+        state.large.push(Large { id, parts_left, failed: false, landing });
+        Ok(())
+    }
+}
