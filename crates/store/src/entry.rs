@@ -1,5 +1,7 @@
 //! The eight-byte index entry: all that an SSD-resident item costs in RAM.
 
+use crate::record::HOME_BYTES;
+
 /// What an entry points at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -145,6 +147,31 @@ pub(crate) struct SsdPlace {
     pub class: u8,
     /// Which filling of the segment, modulo 16.
     pub turn: u8,
+}
+
+/// Where the unchanged copy of a promoted record lies on the SSD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SsdCopy {
+    pub place: SsdPlace,
+    /// Which filling of the segment. A record may stay in RAM while its segment turns more often than the bits
+    /// in `place` tell apart.
+    pub turn: u32,
+}
+
+impl SsdCopy {
+    /// The bytes of the trailer in RAM.
+    pub(crate) fn to_bytes(self) -> [u8; HOME_BYTES] {
+        let mut bytes = [0; HOME_BYTES];
+        bytes[..8].copy_from_slice(&self.place.to_bits().to_le_bytes());
+        bytes[8..].copy_from_slice(&self.turn.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8; HOME_BYTES]) -> Self {
+        let [a, b, c, d, e, f, g, h, turn @ ..] = *bytes;
+        let place = SsdPlace::from_bits(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
+        SsdCopy { place, turn: u32::from_le_bytes(turn) }
+    }
 }
 
 impl SsdPlace {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
 use crate::arena::Region;
 use crate::clock::Seconds;
 use crate::crash;
-use crate::entry::{Entry, SsdPlace, State};
+use crate::entry::{Entry, SsdCopy, SsdPlace, State};
 use crate::hash::KeyHash;
 use crate::index::{Index, Inserted, Judge, Slot};
 use crate::ram::pool::{Owner, Queue, Reservation, SegmentId};
@@ -229,7 +229,8 @@ impl Shard {
         RamRecord::Small(Record::parse(&bytes[at..]).expect("an entry points at a whole record"))
     }
 
-    /// The place on the SSD of the unchanged copy of a promoted record.
+    /// The place on the SSD of the unchanged copy of a promoted record, if the copy's segment still is what it
+    /// was then.
     pub(crate) fn home_of(&self, tiers: &Tiers, entry: Entry) -> Option<SsdPlace> {
         let RamRecord::Small(record) = self.ram_record(tiers, entry) else {
             return None;
@@ -240,7 +241,8 @@ impl Shard {
         let (id, at) = tiers.pool.locate(entry.ram_offset());
         let end = at + record.header.bytes();
         let home = tiers.pool.bytes(&self.owner, id)[end..end + HOME_BYTES].first_chunk::<HOME_BYTES>()?;
-        Some(SsdPlace::from_bits(u64::from_le_bytes(*home)))
+        let SsdCopy { place, turn } = SsdCopy::from_bytes(home);
+        (tiers.log.table.current_turn(place) == Some(turn)).then_some(place)
     }
 
     /// Points the key's entry at `new`, in `old`'s slot or in a fresh one, and keeps all counts.
@@ -402,7 +404,7 @@ impl Shard {
         header: &Header,
         key: &[u8],
         value: &[&[u8]],
-        home: Option<SsdPlace>,
+        home: Option<SsdCopy>,
     ) -> Option<u64> {
         let mut header = *header;
         header.item_flags =
@@ -495,7 +497,7 @@ impl Shard {
         let end = at + record_bytes;
         let home = &mut tiers.pool.bytes_mut(&mut self.owner, id)[end..end + HOME_BYTES];
         crash::step();
-        home.copy_from_slice(&SsdPlace::NOWHERE.to_bits().to_le_bytes());
+        home.copy_from_slice(&SsdCopy { place: SsdPlace::NOWHERE, turn: 0 }.to_bytes());
     }
 
     /// Bytes left in a queue's open segment.
@@ -599,12 +601,12 @@ impl Shard {
 }
 
 /// Lays a record out, its end padded with zeros.
-fn write_record(to: &mut [u8], header: &Header, key: &[u8], value: &[&[u8]], home: Option<SsdPlace>) {
+fn write_record(to: &mut [u8], header: &Header, key: &[u8], value: &[&[u8]], home: Option<SsdCopy>) {
     crash::step();
     to[..HEADER_BYTES].copy_from_slice(&header.encode());
     crash::step();
     let mut at = HEADER_BYTES;
-    let home = home.map(|home| home.to_bits().to_le_bytes());
+    let home = home.map(SsdCopy::to_bytes);
     for part in std::iter::once(key).chain(value.iter().copied()).chain(home.as_ref().map(|home| &home[..])) {
         to[at..at + part.len()].copy_from_slice(part);
         at += part.len();

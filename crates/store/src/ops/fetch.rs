@@ -3,7 +3,7 @@
 use super::lookup::{Look, Seen, SsdLookup, is_gone};
 use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
-use crate::entry::{Entry, State};
+use crate::entry::{Entry, SsdCopy, State};
 use crate::evict::Patience;
 use crate::record::{FETCHED, Header, KEY_BINARY, Record, STALE, WIN_SENT};
 use crate::shard::{RamQueue, Shard};
@@ -316,7 +316,9 @@ impl Shard {
             return;
         };
         let value = value.to_vec();
-        let home = entry.ssd_place();
+        let place = entry.ssd_place();
+        let Some(turn) = tiers.log.table.current_turn(place) else { return };
+        let home = SsdCopy { place, turn };
         if let Some(offset) = self.append(tiers, RamQueue::Main, header, call.key, &[&value], Some(home)) {
             let promoted = Entry::ram(call.hash.tag(), 0, State::Ram, offset);
             self.place(tiers, call.now, call.hash, Some((seen.slot, entry)), promoted);

@@ -233,3 +233,32 @@ fn a_hot_item_of_many_pages_is_readmitted() {
         assert!(kept >= 28, "{kept} of {size} bytes");
     }
 }
+
+#[test]
+fn a_promoted_item_outlives_sixteen_turns_of_the_segment_that_its_copy_was_in() {
+    let rig = Rig::new(8, 1);
+    let keys: Vec<String> = (0..200).map(|i| format!("key-{i}")).collect();
+    keys.iter().for_each(|key| _ = rig.set(key, &bytes(7, 1_000)));
+    rig.push_out();
+    let read_all = || keys.iter().for_each(|key| drop(rig.get(key)));
+    (0..4).for_each(|_| read_all());
+    let in_ram = |key: &&String| rig.peek(key).is_some_and(|item| item.tier == Tier::Ram);
+    let promoted: Vec<&String> = keys.iter().filter(in_ram).collect();
+    assert!(promoted.len() > 150, "{}", promoted.len());
+    let turns = || rig.store.stats().ssd_bytes_written / SEGMENT_BYTES;
+    // Exactly as often as makes the four bits of a turn in an index entry repeat.
+    let (first, mut filler) = (turns(), 0);
+    while turns() < first + 16 || rig.store.stats().ssd_bytes_written % SEGMENT_BYTES < SEGMENT_BYTES / 4 {
+        for _ in 0..100 {
+            filler += 1;
+            rig.set(&format!("filler-{filler}"), &bytes(filler, 2_000));
+        }
+        read_all();
+        rig.perform_io();
+        rig.store.upkeep(rig.now.get());
+    }
+    assert!(promoted.iter().all(in_ram), "what is read all the time stays in RAM");
+    rig.push_out();
+    let lost = promoted.iter().filter(|key| rig.value(key) != Some(bytes(7, 1_000))).count();
+    assert_eq!(lost, 0, "of {} after {} turns", promoted.len(), turns() - first);
+}
