@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use larder_store::device::{Device, FileDevice, FileOptions};
-use larder_store::{SEGMENT_BYTES, Span};
+use larder_store::{SEGMENT_BYTES, Span, SsdEvent};
 
 use crate::config::{Config, Personality, SsdPath, SsdShare};
 
@@ -74,6 +74,17 @@ impl Ssd {
     /// The devices, for who reads and writes them.
     pub fn devices(self) -> Vec<Arc<dyn Device>> {
         self.files.into_iter().map(|file| Arc::new(file) as Arc<dyn Device>).collect()
+    }
+}
+
+/// Returns a line for the operator about a change of the SSD tier.
+pub fn describe(event: SsdEvent) -> String {
+    match event {
+        SsdEvent::TurnedOff(seconds) => format!(
+            "the SSD keeps failing: its items are gone and RAM serves alone; the next try is in {seconds} s"
+        ),
+        SsdEvent::ProbeFailed(seconds) => format!("the SSD still fails; the next try is in {seconds} s"),
+        SsdEvent::TurnedOn => "the SSD works again; its tier is on, and empty".to_string(),
     }
 }
 

@@ -343,6 +343,9 @@ impl Worker {
         }
         if self.number == 0 {
             self.shared.store.upkeep(self.now);
+            while let Some(event) = self.shared.store.next_ssd_event() {
+                eprintln!("larder: {}", crate::ssd::describe(event));
+            }
             self.accept_again();
         }
         if let Some(limit) = self.shared.config.idle_timeout {

@@ -48,6 +48,7 @@ pub use hash::KeyHash;
 pub use header::Cold;
 pub use ops::*;
 pub use read::{Loaded, ReadPlan};
+pub use ssd::health::SsdEvent;
 pub use ssd::write::{SharedWrite, WriteJob};
 pub use ssd::{PAGE_BYTES, SEGMENT_BYTES, SSD_VALUE_BYTES_MAX};
 pub use store::{Ages, Config, MemoryFile, Span, Start, Stats, Step, Store};

@@ -1,11 +1,13 @@
 //! The SSD tier: a ring of segments filled through write buffers, read page by page. It never touches a
 //! device itself: it says what to read and write.
 
+pub(crate) mod health;
 mod large;
 pub(crate) mod log;
 mod openings;
 pub(crate) mod page;
 pub(crate) mod piece;
+mod probe;
 pub(crate) mod reclaim;
 mod sealed;
 pub(crate) mod stream;

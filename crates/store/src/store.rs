@@ -22,7 +22,7 @@ use crate::layout::Layout;
 use crate::prefetch::prefetch;
 use crate::read::ReadPlan;
 use crate::shard::{RamQueue, Shard};
-use crate::ssd::log::Access;
+use crate::ssd::health::{Access, SsdEvent};
 use crate::ssd::write::WriteJob;
 use crate::tiers::Tiers;
 
@@ -269,10 +269,15 @@ impl Store {
         self.tiers.log.seal_all();
     }
 
-    /// Reports a read that failed on the device; repeated failures turn the SSD tier off. Successful reads
-    /// are counted by the operations they were made for.
+    /// Reports a read that failed on the device; failures that last turn the SSD tier off until probes of it
+    /// succeed. Successful reads are counted by the operations they were made for.
     pub fn count_read_error(&self) {
         self.tiers.log.count_outcome(Access::Read, false);
+    }
+
+    /// Returns the oldest change of the SSD tier that was not returned yet, for an operator.
+    pub fn next_ssd_event(&self) -> Option<SsdEvent> {
+        self.tiers.log.health.next_event()
     }
 
     /// Whether the SSD tier was turned off by repeated failures (or there is none).
@@ -283,6 +288,7 @@ impl Store {
     /// The upkeep nobody waits for; call it now and then (some times a second).
     pub fn upkeep(&self, now: Seconds) {
         self.tick(now);
+        self.tiers.log.health.tick(now);
         if self.last_upkeep.swap(now.0, Relaxed) != now.0 && !self.tiers.log.is_off() {
             self.tiers.log.free_spent(now, self.tiers.epoch());
         }
@@ -316,7 +322,7 @@ impl Store {
             buffer_bytes: self.layout.buffer_bytes,
             shards: u64::from(self.layout.shards),
             shards_reset: self.shards_reset(),
-            ssd_items: log.table.items_since(self.tiers.epoch()),
+            ssd_items: if log.is_off() { 0 } else { log.table.items_since(self.tiers.epoch()) },
             ssd_segments: u64::from(log.segments()),
             ssd_segments_used: u64::from(log.segments_used()),
             ssd_device_writes: log.device_writes.load(Relaxed),
@@ -324,8 +330,10 @@ impl Store {
             ssd_bytes_admitted: log.bytes_admitted.load(Relaxed),
             ssd_bytes_moved: log.bytes_moved.load(Relaxed),
             ssd_segments_cleaned: log.segments_cleaned.load(Relaxed),
+            ssd_turned_off: log.health.turned_off.load(Relaxed),
+            ssd_probes: log.health.probes.load(Relaxed),
             evictions_ssd: log.evictions.load(Relaxed),
-            ssd_errors: log.errors.load(Relaxed),
+            ssd_errors: log.health.errors.load(Relaxed),
             ssd_writes_pending: log.writes_pending() as u64,
             ..Stats::default()
         };
@@ -465,6 +473,8 @@ pub struct Stats {
     pub ssd_errors: u64,
     pub ssd_bytes_moved: u64,
     pub ssd_segments_cleaned: u64,
+    pub ssd_turned_off: u64,
+    pub ssd_probes: u64,
     pub evictions: u64,
     pub evictions_ram: u64,
     pub evictions_ssd: u64,

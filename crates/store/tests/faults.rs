@@ -11,6 +11,7 @@ mod seed;
 
 use harness::{Options, Seen, run, times};
 use larder_store::device::{Fault, FaultRule, OpKind, When};
+use larder_store::{SsdEvent, Tier};
 use rig::{Rig, SET, bytes};
 use seed::seed;
 
@@ -136,6 +137,15 @@ fn a_device_that_fails_for_good_turns_the_tier_off_and_everything_goes_on_from_r
     }
 }
 
+#[test]
+fn a_device_that_fails_and_works_again_brings_nothing_back_that_it_held_before() {
+    let seed = seed("LARDER_MODEL_SEED");
+    let outages = Options { outage_one_in: 15_000, keys: 10_000, ..options(seed, 600_000 * times()) };
+    let seen = [run(&outages), run(&Options { seed: seed ^ 1, crash_one_in: 20_000, ..outages.clone() })];
+    println!("{seen:?}");
+    assert!(seen[0].came_back > 3 && seen[0].ssd_hits > 1_000, "{seen:?}");
+}
+
 /// Items on the SSD under these names.
 fn on_ssd(rig: &Rig, names: &str, count: u32) -> Vec<String> {
     let keys: Vec<String> = (0..count).map(|i| format!("{names}-{i}")).collect();
@@ -161,19 +171,45 @@ fn failures_with_a_success_in_between_do_not_turn_the_tier_off() {
     assert_eq!(rig.store.stats().ssd_errors, 180);
 }
 
+/// Turns the tier off: reads fail for six seconds. Returns the items that were not asked for meanwhile.
+fn turn_off(rig: &Rig) -> Vec<String> {
+    let mut keys = on_ssd(rig, "key", 60);
+    rig.device.inject(FaultRule::new(OpKind::Read, Fault::Error, When::From(1)));
+    rig.at(rig.now.get().0 + 1);
+    keys.drain(..15).for_each(|key| assert_eq!(rig.peek(&key), None));
+    rig.at(rig.now.get().0 + 6);
+    assert!(!rig.store.ssd_is_off());
+    keys.drain(..1).for_each(|key| assert_eq!(rig.peek(&key), None));
+    assert!(rig.store.ssd_is_off(), "sixteen failures in a row");
+    assert_eq!(rig.store.next_ssd_event(), Some(SsdEvent::TurnedOff(1)));
+    keys
+}
+
+/// Lets `seconds` pass one by one, and performs what the store asks for.
+fn wait(rig: &Rig, seconds: u32) {
+    for _ in 0..seconds {
+        rig.at(rig.now.get().0 + 1);
+        rig.perform_io();
+    }
+}
+
 #[test]
-fn a_tier_that_went_off_stays_off_and_nothing_comes_back_from_it() {
+fn failures_of_one_moment_do_not_turn_the_tier_off() {
     let rig = Rig::new(4, 16);
     let keys = on_ssd(&rig, "key", 60);
-    let (kept, failing) = keys.split_at(30);
     rig.device.inject(FaultRule::new(OpKind::Read, Fault::Error, When::From(1)));
-    failing[..15].iter().for_each(|key| assert_eq!(rig.peek(key), None));
-    assert!(!rig.store.ssd_is_off());
-    assert_eq!(rig.peek(&failing[15]), None);
-    assert!(rig.store.ssd_is_off(), "sixteen failures in a row");
+    keys[..40].iter().for_each(|key| assert_eq!(rig.peek(key), None));
     rig.device.heal();
+    assert!(!rig.store.ssd_is_off());
+    keys[40..].iter().for_each(|key| assert!(rig.peek(key).is_some(), "{key}"));
+}
+
+#[test]
+fn a_tier_that_is_off_answers_nothing_and_ram_goes_on() {
+    let rig = Rig::new(4, 16);
+    let kept = turn_off(&rig);
+    wait(&rig, 3);
     kept.iter().for_each(|key| assert_eq!(rig.get(key), None, "{key} came back"));
-    rig.at(rig.now.get().0 + 2);
     for i in 0..5_000_u64 {
         rig.set(&format!("new-{i}"), &bytes(i, 2_000));
     }
@@ -182,6 +218,42 @@ fn a_tier_that_went_off_stays_off_and_nothing_comes_back_from_it() {
     assert!(old.len() > 500 && old.iter().all(|item| item.tier == larder_store::Tier::Ram));
     rig.set_with("new", b"1", &SET);
     rig.store.check().expect("the counts are right");
+}
+
+#[test]
+fn a_tier_that_is_off_comes_back_empty_when_its_device_works_again() {
+    let rig = Rig::new(4, 16);
+    let kept = turn_off(&rig);
+    for i in 0..2_000_u64 {
+        rig.set(&format!("meanwhile-{i}"), &bytes(i, 2_000));
+    }
+    wait(&rig, 30);
+    let failed: Vec<_> = std::iter::from_fn(|| rig.store.next_ssd_event()).collect();
+    assert_eq!(failed, [2, 4, 8, 16].map(SsdEvent::ProbeFailed), "pauses grow");
+    assert!(rig.store.ssd_is_off());
+    rig.device.heal();
+    wait(&rig, 16);
+    assert!(!rig.store.ssd_is_off());
+    assert_eq!(rig.store.next_ssd_event(), Some(SsdEvent::TurnedOn));
+    let stats = rig.store.stats();
+    assert_eq!((stats.ssd_turned_off, stats.ssd_items), (1, 0));
+    assert!(stats.ssd_probes >= 8, "{stats:?}");
+    kept.iter().for_each(|key| assert_eq!(rig.get(key), None, "{key} came back"));
+    let again = on_ssd(&rig, "again", 2_000);
+    let there = again.iter().filter(|key| rig.peek(key).is_some_and(|item| item.tier == Tier::Ssd)).count();
+    assert!(there > 1_000, "{there} of {}", again.len());
+    again.iter().enumerate().for_each(|(i, key)| assert_eq!(rig.value(key), Some(bytes(i as u64, 3_000))));
+    rig.store.check().expect("the counts are right");
+}
+
+#[test]
+fn a_device_that_loses_writes_does_not_come_back() {
+    let rig = Rig::new(4, 16);
+    turn_off(&rig);
+    rig.device.heal();
+    rig.device.inject(FaultRule::new(OpKind::Write, Fault::Lost, When::From(1)));
+    wait(&rig, 40);
+    assert!(rig.store.ssd_is_off() && rig.store.next_ssd_event() == Some(SsdEvent::ProbeFailed(2)));
 }
 
 #[test]
@@ -198,6 +270,7 @@ fn a_device_that_reads_but_no_longer_writes_is_turned_off_too() {
             rig.set(&format!("new-{i}-{j}"), &bytes(j, 6_000));
         }
         while rig.write_one() {}
+        rig.at(rig.now.get().0 + 1);
     }
     panic!("still on after {} failures", rig.store.stats().ssd_errors);
 }

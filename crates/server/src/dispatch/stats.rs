@@ -289,6 +289,8 @@ fn larder_lines(shared: &Shared) -> Lines {
         ("ssd_waits", totals.ssd_waits),
         ("ssd_errors", store.ssd_errors),
         ("ssd_is_off", u64::from(shared.store.ssd_is_off())),
+        ("ssd_turned_off", store.ssd_turned_off),
+        ("ssd_probes", store.ssd_probes),
         ("conn_bytes", shared.budget.used()),
         ("conn_memory_kicks", totals.unread_kicks + totals.unsent_kicks),
         ("conn_kicks_unread", totals.unread_kicks),

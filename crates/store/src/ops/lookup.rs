@@ -10,7 +10,7 @@ use crate::index::Slot;
 use crate::read::{Loaded, ReadPlan};
 use crate::record::{FETCHED, Header};
 use crate::shard::{RamRecord, Shard};
-use crate::ssd::log::Access;
+use crate::ssd::health::Access;
 use crate::ssd::page::{self, Page, Placed};
 use crate::tiers::Tiers;
 use crate::value::{LargeValue, Value};

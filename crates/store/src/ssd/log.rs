@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::health::{Access, Health, Phase};
 use super::openings::Openings;
 use super::page::{self, Page, PageId};
 use super::piece::{Piece, PieceLine};
@@ -25,6 +26,7 @@ use super::write::{Landing, Large, Work, WriteJob, WriteSource};
 use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
 use crate::admit::Budget;
 use crate::arena::Region;
+use crate::device::IoBuf;
 use crate::entry::{SsdPlace, pages_of_class};
 
 /// Why a record was not taken.
@@ -45,18 +47,6 @@ pub(crate) struct Home {
     pub offset: u64,
 }
 
-/// Failed reads in a row, or failed writes in a row, after which the tier is turned off. Each is counted by
-/// itself: a device that still reads while it no longer writes is not worth keeping either.
-const FAILURES_MAX: u32 = 16;
-
-/// What was asked of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// A read, which also fails when what it brings does not verify.
-    Read = 0,
-    /// A write.
-    Write = 1,
-}
 /// Writes under way at once while nobody reads.
 const WRITES_MAX: usize = 4;
 /// Bytes under way at once while somebody does, or one write: as much as a device takes in one go, whatever the
@@ -91,11 +81,7 @@ pub(crate) struct Log {
     pub(super) live_percent_max: u32,
     pub(crate) budget: Budget,
     state: Mutex<State>,
-    off: AtomicBool,
-    /// Failures in a row of each [`Access`].
-    failures: [AtomicU32; 2],
-    /// Device operations that failed, and pages that did not verify.
-    pub(crate) errors: AtomicU64,
+    pub(crate) health: Health,
     pub(crate) bytes_admitted: AtomicU64,
     pub(crate) bytes_written: AtomicU64,
     pub(crate) device_writes: AtomicU64,
@@ -129,6 +115,8 @@ pub(super) struct State {
     /// The segment that is reused next, once it was selected. It is not sealed.
     pub(super) reclaim: Option<Reclaim>,
     pub(super) large: Vec<Large>,
+    /// The segment and the page of a probe under way.
+    pub(super) probe: Option<(u32, Arc<IoBuf>)>,
     pub(super) next_id: u64,
 }
 
@@ -166,11 +154,10 @@ impl Log {
                 openings: Openings::new(table.count()),
                 reclaim: None,
                 large: Vec::new(),
+                probe: None,
                 next_id: 0,
             }),
-            off: AtomicBool::new(homes.is_empty()),
-            failures: [const { AtomicU32::new(0) }; 2],
-            errors: AtomicU64::new(0),
+            health: Health::new(!homes.is_empty()),
             bytes_admitted: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
             device_writes: AtomicU64::new(0),
@@ -201,7 +188,7 @@ impl Log {
     }
 
     pub(crate) fn is_off(&self) -> bool {
-        self.off.load(Relaxed)
+        self.health.is_off()
     }
 
     pub(crate) fn segments(&self) -> u32 {
@@ -219,21 +206,13 @@ impl Log {
         state.free.len() <= self.reserved_segments() && 2 * u64::from(live) > mean
     }
 
-    /// Counts the outcome of a device operation; many failures in a row turn the tier off.
+    /// Counts the outcome of a device operation; failures in a row that last turn the tier off.
     pub(crate) fn count_outcome(&self, access: Access, ok: bool) {
-        let failures = &self.failures[access as usize];
-        if ok {
-            // Reads succeed all the time: they share this line, and leave it alone while there is nothing to
-            // forgive.
-            if failures.load(Relaxed) != 0 {
-                failures.store(0, Relaxed);
-            }
-            return;
-        }
-        self.errors.fetch_add(1, Relaxed);
-        if failures.fetch_add(1, Relaxed) + 1 >= FAILURES_MAX {
-            self.off.store(true, Relaxed);
-        }
+        self.health.count_outcome(access, ok);
+    }
+
+    pub(super) fn home(&self, segment: u32) -> Home {
+        self.homes[segment as usize]
     }
 
     pub(super) fn page_id(&self, segment: u32, turn: u32, page: u32) -> PageId {
@@ -301,6 +280,11 @@ impl Log {
     /// The next write to perform, if one may start now.
     pub(crate) fn next_write(&self, reads_wait: bool) -> Option<WriteJob> {
         let mut state = self.lock();
+        if self.is_off()
+            && let Some(probe) = self.next_probe(&mut state)
+        {
+            return Some(probe);
+        }
         let under_way: usize = state.flying.iter().map(|work| work.bytes).sum();
         let next = state.queue.front()?;
         let beside_reads = BESIDE_READS_BYTES * (1 + state.queue.len() * WRITES_MAX / self.lines.len());
@@ -323,12 +307,23 @@ impl Log {
         let mut state = self.lock();
         let is_job = |work: &Work| work.id == job.work.id && work.first_page == job.work.first_page;
         state.flying.retain(|work| !is_job(work));
+        if Log::is_probe(&job.work) {
+            // Another one is written instead.
+            state.probe = None;
+            self.health.probing().phase = Phase::Write;
+            return;
+        }
         state.queue.push_front(job.work);
     }
 
     /// Takes a performed write back; answers a large record that has thereby landed.
     pub(crate) fn complete_write(&self, job: WriteJob, ok: bool) -> Option<Landing> {
-        self.count_outcome(Access::Write, ok);
+        let is_probe = Log::is_probe(&job.work);
+        if is_probe {
+            self.health.probed(ok);
+        } else {
+            self.count_outcome(Access::Write, ok);
+        }
         if ok {
             self.device_writes.fetch_add(1, Relaxed);
             self.bytes_written.fetch_add(job.work.bytes as u64, Relaxed);
@@ -339,6 +334,9 @@ impl Log {
             .iter()
             .position(|work| work.id == job.work.id && work.first_page == job.work.first_page);
         drop(state.flying.swap_remove(flying.expect("a job is completed once")));
+        if is_probe {
+            return None;
+        }
         self.table.remove_pending(job.work.segment);
         match job.work.source {
             WriteSource::Piece(piece) => {

@@ -7,7 +7,7 @@ use crate::entry::{Entry, SsdPlace, State};
 use crate::read::{Loaded, ReadPlan};
 use crate::record::FETCHED;
 use crate::ssd::PAGE_BYTES;
-use crate::ssd::log::Refused;
+use crate::ssd::log::{Log, Refused};
 use crate::ssd::page::{self, Page, Placed};
 use crate::ssd::reclaim::ReadBack;
 use crate::ssd::stream::Stream;
@@ -25,9 +25,13 @@ enum Moved {
 }
 
 impl Store {
-    /// The next read for the reuse of a segment, if there is one to do: of all of it, or of what was read
-    /// there. Give its outcome to [`Store::readmit`].
+    /// The next read of the store's own, if there is one to do: of a segment that is reused next, all of it or
+    /// what was read there, or of a device that failed. Give its outcome to [`Store::readmit`].
     pub fn next_rescue(&self) -> Option<ReadPlan> {
+        if let Some(read) = self.tiers.log.next_probe_read() {
+            let place = SsdPlace { segment: read.id.segment, page: 0, class: 0, turn: 0 };
+            return Some(ReadPlan { entry: Entry::ssd(0, 0, place), read, epoch: self.tiers.epoch() });
+        }
         self.sweep_if_wanted();
         let place = self.tiers.log.next_rescue()?;
         let Some(read) = self.tiers.log.read_of(place) else {
@@ -39,6 +43,9 @@ impl Store {
 
     /// Writes the records of what was read back that are to be kept into another segment.
     pub fn readmit(&self, loaded: Loaded<'_>, now: Seconds) {
+        if Log::is_probe_read(&loaded.plan.read) {
+            return self.tiers.log.complete_probe(loaded.bytes);
+        }
         let place = loaded.plan.entry.ssd_place();
         let Some((moves_all, is_chunk)) = self.tiers.log.reclaim_of(place) else { return };
         let Some(bytes) = loaded.bytes else {

@@ -138,7 +138,7 @@ impl Sim {
             panic!("{:?}, operation {}, after a crash: {what}", self.options, self.operation)
         });
         let ssd_is_on = self.options.ssd_segments == 0 || !self.store.ssd_is_off();
-        if between && self.options.faults.is_empty() && ssd_is_on {
+        if between && self.options.faults.is_empty() && !self.is_outage && ssd_is_on {
             for _ in 0..SAMPLE {
                 let key = self.random.below(self.options.keys);
                 if self.has(&self.store, key) {

@@ -7,7 +7,7 @@ mod item;
 
 use std::collections::HashMap;
 
-use larder_store::device::{Device, FaultDevice, FaultRule, IoBuf, MemoryDevice};
+use larder_store::device::{Device, Fault, FaultDevice, FaultRule, IoBuf, MemoryDevice, OpKind, When};
 use larder_store::*;
 
 use item::{Item, Random, arith_values, counted_to, key_bytes, number, observed, same};
@@ -28,6 +28,8 @@ pub struct Options {
     /// After how many operations, on average, the process ends and another goes on with its memory; 0 for
     /// never.
     pub crash_one_in: u64,
+    /// After how many operations, on average, the device begins to fail, or works again; 0 for never.
+    pub outage_one_in: u64,
 }
 
 impl Options {
@@ -42,6 +44,7 @@ impl Options {
             large_one_in: 0,
             faults: Vec::new(),
             crash_one_in: 0,
+            outage_one_in: 0,
         }
     }
 }
@@ -70,6 +73,8 @@ pub struct Seen {
     pub ssd_errors: u64,
     /// The operation after which the SSD tier was seen off.
     pub off_at: Option<u64>,
+    /// How often the SSD tier came back.
+    pub came_back: u64,
     /// Device reads and writes.
     pub reads: u64,
     pub writes: u64,
@@ -116,6 +121,7 @@ struct Sim {
     attempted: Option<crash::Attempted>,
     /// Bytes written to the SSD by processes that ended.
     written: u64,
+    is_outage: bool,
     traced: Option<u64>,
 }
 
@@ -150,6 +156,7 @@ pub fn run(options: &Options) -> Seen {
         config: config.clone(),
         attempted: None,
         written: 0,
+        is_outage: false,
         traced: std::env::var("LARDER_MODEL_KEY").ok().and_then(|key| key.parse().ok()),
     };
     options.faults.iter().for_each(|rule| sim.device.inject(rule.clone()));
@@ -169,7 +176,7 @@ pub fn run(options: &Options) -> Seen {
     sim.seen.cleaned += stats.ssd_segments_cleaned;
     sim.seen.evictions_ssd += stats.evictions_ssd;
     [sim.seen.reads, sim.seen.writes, _] = counts.operations;
-    if options.faults.is_empty() {
+    if options.faults.is_empty() && options.outage_one_in == 0 {
         assert_eq!(stats.ssd_errors, 0, "a faultless device gives no errors: seed {}", options.seed);
     }
     assert!(stats.index_entries <= stats.index_capacity);
@@ -191,6 +198,9 @@ impl Sim {
     fn step(&mut self) {
         self.note_off();
         self.operation += 1;
+        if self.options.outage_one_in > 0 && self.random.one_in(self.options.outage_one_in) {
+            self.toggle_outage();
+        }
         if self.random.one_in(2000) {
             self.now.0 += 1 + self.random.below(3) as u32;
             if self.flush_at.is_some_and(|at| at <= self.now) {
@@ -267,7 +277,22 @@ impl Sim {
         }
     }
 
+    /// Has every operation of the device fail, or none.
+    fn toggle_outage(&mut self) {
+        self.is_outage = !self.is_outage;
+        if !self.is_outage {
+            return self.device.heal();
+        }
+        for kind in [OpKind::Read, OpKind::Write] {
+            self.device.inject(FaultRule::new(kind, Fault::Error, When::From(1)));
+        }
+    }
+
     fn note_off(&mut self) {
+        if self.seen.off_at.is_some() && !self.store.ssd_is_off() {
+            self.seen.off_at = None;
+            self.seen.came_back += 1;
+        }
         if self.seen.off_at.is_none() && self.options.ssd_segments > 0 && self.store.ssd_is_off() {
             self.seen.off_at = Some(self.operation);
         }
