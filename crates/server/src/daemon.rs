@@ -15,7 +15,7 @@ use signal_hook::iterator::Signals;
 use crate::config::{Config, Io, Personality};
 use crate::shared::Shared;
 use crate::worker::{Inbox, Worker};
-use crate::{budget, descriptors, listen, memory, process, ssd};
+use crate::{budget, descriptors, listen, log, memory, process, ssd};
 
 /// Reads and writes that one worker may have under way.
 const QUEUE_DEPTH: u32 = 256;
@@ -38,6 +38,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     if config.daemon {
         process::daemonize().map_err(|error| format!("cannot go to the background: {error}"))?;
     }
+    log::start();
     if let Some(user) = config.user.as_ref().filter(|_| process::is_root()) {
         process::become_user(user).map_err(|error| format!("cannot become user \"{user}\": {error}"))?;
     }
@@ -91,7 +92,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
         // The workers are gone: what the memory holds now is what was acknowledged.
         let bytes = saving.save(&shared.clock)?;
         if let Some(path) = &config.state_file {
-            eprintln!("larder: --state-file {}: {} MiB saved", path.display(), mib(bytes));
+            tracing::info!("--state-file {}: {} MiB saved", path.display(), mib(bytes));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -168,7 +169,7 @@ fn io_kind(config: &Config, no_ssd: bool) -> Result<(IoKind, &'static str), Stri
     let (kind, fallback) =
         choose(wish, probe_uring()).map_err(|why| format!("--io uring: {why}; or choose --io threads"))?;
     if let Some(why) = fallback {
-        eprintln!("larder: the SSD is read and written by threads: {why}");
+        tracing::warn!("the SSD is read and written by threads: {why}");
     }
     Ok((kind, if kind == IoKind::Uring { "uring" } else { "threads" }))
 }
@@ -181,13 +182,13 @@ fn mib(bytes: u64) -> u64 {
 fn greet(shared: &Shared, listeners: &[listen::Listener], ssd: &ssd::Ssd, said: Option<String>) {
     let config = &shared.config;
     for warning in config.warnings.iter().chain(&ssd.warnings) {
-        eprintln!("larder: {warning}");
+        tracing::warn!("{warning}");
     }
     if let Some(said) = said {
-        eprintln!("larder: {said}");
+        tracing::info!("{said}");
     }
     if shared.logs(1) && !config.ignored.is_empty() {
-        eprintln!("larder: accepted without effect: {}", config.ignored.join(" "));
+        tracing::info!("accepted without effect: {}", config.ignored.join(" "));
     }
     if config.personality == Personality::Memcached && !shared.logs(1) {
         return;

@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`config`] (options to values), [`daemon`] (start and stop), [`worker`] (one event
 //! loop), [`session`] (one connection, sans-IO), `dispatch` (requests to store calls and back), [`shared`]
-//! and [`counters`] (what all workers see).
+//! and [`counters`] (what all workers see), [`log`] (lines on standard error).
 
 pub mod budget;
 pub mod clock;
@@ -13,6 +13,7 @@ pub mod descriptors;
 mod dispatch;
 pub mod echo;
 pub mod listen;
+pub mod log;
 pub mod memory;
 pub mod prefixes;
 pub mod process;

@@ -4,20 +4,26 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use larder_server::config::{self, Command, Surroundings};
-use larder_server::daemon;
+use larder_server::{daemon, log};
 
 fn main() -> ExitCode {
+    let code = run();
+    log::flush();
+    code
+}
+
+fn run() -> ExitCode {
     match config::load(&Surroundings::of_this_process()) {
         Ok(Command::Print(text)) => match std::io::stdout().lock().write_all(text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         },
         Ok(Command::Run(config)) => daemon::run(*config).unwrap_or_else(|problem| {
-            eprintln!("larder: {problem}");
+            log::complain(&problem);
             ExitCode::FAILURE
         }),
         Err(error) => {
-            eprintln!("larder: {error}");
+            log::complain(&error.to_string());
             ExitCode::from(error.exit_code())
         }
     }

@@ -77,14 +77,14 @@ impl Ssd {
     }
 }
 
-/// Returns a line for the operator about a change of the SSD tier.
-pub fn describe(event: SsdEvent) -> String {
+/// Logs a change of the SSD tier.
+pub fn report(event: SsdEvent) {
     match event {
-        SsdEvent::TurnedOff(seconds) => format!(
-            "the SSD keeps failing: its items are gone and RAM serves alone; the next try is in {seconds} s"
-        ),
-        SsdEvent::ProbeFailed(seconds) => format!("the SSD still fails; the next try is in {seconds} s"),
-        SsdEvent::TurnedOn => "the SSD works again; its tier is on, and empty".to_string(),
+        SsdEvent::TurnedOff(seconds) => {
+            tracing::error!(next_try_s = seconds, "the SSD keeps failing: its items are gone, RAM serves alone");
+        }
+        SsdEvent::ProbeFailed(seconds) => tracing::warn!(next_try_s = seconds, "the SSD still fails"),
+        SsdEvent::TurnedOn => tracing::warn!("the SSD works again: its tier is on, and empty"),
     }
 }
 

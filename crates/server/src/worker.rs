@@ -344,7 +344,7 @@ impl Worker {
         if self.number == 0 {
             self.shared.store.upkeep(self.now);
             while let Some(event) = self.shared.store.next_ssd_event() {
-                eprintln!("larder: {}", crate::ssd::describe(event));
+                crate::ssd::report(event);
             }
             self.accept_again();
         }

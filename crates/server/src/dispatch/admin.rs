@@ -72,7 +72,7 @@ fn memory_limit(ctx: &Ctx<'_>, mib: u32) -> &'static str {
         return text::MEMLIMIT_FAILED;
     }
     if ctx.shared.logs(1) {
-        eprintln!("larder: the memory limit was set to {mib} MiB");
+        tracing::info!(mib, "the memory limit is set");
     }
     "OK"
 }

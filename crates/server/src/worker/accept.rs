@@ -193,13 +193,11 @@ impl Worker {
         self.acceptor.reported_at = Some(self.instant);
         match Failure::of(error) {
             Failure::Descriptors => {
-                eprintln!(
-                    "larder: no descriptor is left for another connection; raise ulimit -n, or lower -c"
-                )
+                tracing::warn!("no descriptor is left for another connection; raise ulimit -n, or lower -c");
             }
-            _ => eprintln!(
-                "larder: accepting connections fails: {error}; the next attempt follows within a second"
-            ),
+            _ => {
+                tracing::warn!(%error, "accepting connections fails; the next attempt follows within a second");
+            }
         }
     }
 

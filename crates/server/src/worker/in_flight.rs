@@ -290,7 +290,7 @@ impl Worker {
     fn report(&mut self, op: &IoOp, error: &io::Error) {
         if self.in_flight.may_log(self.instant) {
             let off = if self.shared.store.ssd_is_off() { "; the SSD tier is off, RAM goes on" } else { "" };
-            eprintln!("larder: {op:?} failed: {error}{off}");
+            tracing::error!(?op, %error, "an SSD operation failed{off}");
         }
     }
 

@@ -70,9 +70,7 @@ impl Worker {
             let counters = self.counters();
             if is_unread { &counters.unread_kicks } else { &counters.unsent_kicks }.up();
             if self.shared.logs(1) {
-                eprintln!(
-                    "larder: closed a connection that held {bytes} bytes and stood still; see --conn-memory"
-                );
+                tracing::warn!(bytes, "closed a connection that held memory and stood still; see --conn-memory");
             }
             self.end(token);
         }

@@ -61,9 +61,18 @@ impl Daemon {
     }
 
     pub fn start_in(folder: Folder, args: &[&str]) -> Daemon {
+        let command = command(args, &folder.0.join("port"));
+        Daemon::of(folder, command)
+    }
+
+    /// Of a command that announces its port in the folder.
+    pub fn of(folder: Folder, mut command: Command) -> Daemon {
         let port_file = folder.0.join("port");
         let _ = fs::remove_file(&port_file);
-        let mut child = command(args, &port_file).spawn().expect("the binary starts");
+        let mut child = command.spawn().expect("the binary starts");
+        // What the command holds for the child is the child's alone.
+        let args = format!("{:?}", command.get_args().collect::<Vec<_>>());
+        drop(command);
         let began = Instant::now();
         let announced = loop {
             if let Ok(text) = fs::read_to_string(&port_file) {
@@ -71,7 +80,7 @@ impl Daemon {
             }
             if let Some(status) = child.try_wait().expect("a child") {
                 let output = child.wait_with_output().expect("its output");
-                panic!("{args:?} ended: {status} {}", String::from_utf8_lossy(&output.stderr));
+                panic!("{args} ended: {status} {}", String::from_utf8_lossy(&output.stderr));
             }
             assert!(began.elapsed() < PATIENCE, "the daemon announces nothing");
             std::thread::sleep(Duration::from_millis(5));
