@@ -106,14 +106,22 @@ fn an_empty_file_is_accepted() {
     assert_eq!(open_small(&nothing, 9 * MIB).origin(), Origin::Empty);
     assert_eq!(FileDevice::open(&small(&zeros, None)).expect("zeros").origin(), Origin::Empty);
     assert!(fs::metadata(&zeros).expect("a file").blocks() * 512 >= 9 * MIB, "a sparse file is filled in");
+    let allocated = scratch.path("allocated");
+    let file = fs::File::create(&allocated).expect("a file");
+    if rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, 9 * MIB).is_ok() {
+        assert_eq!(open_small(&allocated, 9 * MIB).origin(), Origin::Empty, "allocated and never written");
+    }
 }
 
 #[test]
 fn a_strangers_file_is_refused_untouched_until_formatted() {
     let scratch = Scratch::new();
     let mut random = Random(7);
-    // Marks at the beginning, where ext4 has its own, and at the end, where GPT and RAID have theirs.
-    for (at, size) in [(0, 9 * MIB), (1080, 9 * MIB), (9 * MIB - 512, 9 * MIB), (100, 200)] {
+    // Marks at the beginning, where ext4 has its own, at the end, where GPT and RAID have theirs, in the
+    // middle, and beyond what is asked for.
+    let places = [(0, 9), (1080, 9), (9 * MIB - 512, 9), (4 * MIB, 9), (10 * MIB, 12)];
+    let places = places.map(|(at, mib)| (at, mib * MIB));
+    for (at, size) in places.into_iter().chain([(100, 200)]) {
         let path = scratch.path(&format!("stranger-{at}-{size}"));
         let file = fs::File::create(&path).expect("a file");
         file.set_len(size).expect("a size");
@@ -131,6 +139,34 @@ fn a_strangers_file_is_refused_untouched_until_formatted() {
         let again = FileDevice::open(&format).expect("its own file");
         assert_eq!(again.origin(), Origin::Reopened, "formatting is for what is not ours");
     }
+}
+
+#[test]
+fn a_file_of_written_zeros_is_somebodys() {
+    let scratch = Scratch::new();
+    let path = scratch.path("zeros");
+    fs::write(&path, vec![0; 9 * MIB as usize]).expect("a file");
+    let error = refused(&small(&path, None));
+    assert!(matches!(error, OpenError::NotOurs { .. }), "{error}");
+    assert_eq!(fs::metadata(&path).expect("a file").len(), 9 * MIB);
+}
+
+#[test]
+fn a_link_to_a_strangers_file_is_refused_and_so_is_one_file_twice() {
+    let scratch = Scratch::new();
+    let (file, link) = (scratch.path("file"), scratch.path("link"));
+    fs::write(&file, "dear diary").expect("a file");
+    for make in [fs::hard_link, |from, to| std::os::unix::fs::symlink(from, to)] {
+        make(file.as_path(), link.as_path()).expect("a link");
+        let error = refused(&small(&link, Some(9 * MIB)));
+        assert!(matches!(error, OpenError::NotOurs { .. }), "{error}");
+        assert_eq!(fs::read(&file).expect("a file"), b"dear diary");
+        fs::remove_file(&link).expect("a link");
+    }
+    fs::remove_file(&file).expect("a file");
+    let _first = open_small(&file, 9 * MIB);
+    fs::hard_link(&file, &link).expect("a link");
+    assert!(matches!(refused(&small(&link, Some(9 * MIB))), OpenError::InUse { .. }));
 }
 
 #[test]
@@ -501,14 +537,18 @@ fn a_block_device_is_used_whole_in_part_and_in_shares() {
         return;
     };
     let path = Path::new(&disk.path);
-    let device = FileDevice::open(&small(path, None)).expect("an empty disk");
+    let error = refused(&small(path, None));
+    assert!(matches!(error, OpenError::Unmarked { .. }), "{error}");
+    let format = FileOptions { format: true, ..small(path, None) };
+    let device = FileDevice::open(&format).expect("leave to format");
     assert!(device.is_block_device());
-    assert_eq!((device.origin(), device.len()), (Origin::Empty, 23 * MIB));
+    assert_eq!((device.origin(), device.len()), (Origin::Formatted, 23 * MIB));
     fill(&device, 0x42);
     assert!(holds(&device, 0x42));
     device.discard(0, 8 * MIB).expect("a discard");
     assert!(matches!(refused(&small(path, None)), OpenError::InUse { .. }));
     drop(device);
+    assert_eq!(FileDevice::open(&small(path, None)).expect("its own disk").origin(), Origin::Reopened);
     assert!(matches!(refused(&small(path, Some(25 * MIB))), OpenError::BeyondDevice { .. }));
     assert!(matches!(refused(&share(path, 24 * MIB, 1, 2)), OpenError::OtherShare { .. }));
     let format = |index| FileOptions { format: true, ..share(path, 24 * MIB, index, 2) };

@@ -99,6 +99,11 @@ pub enum OpenError {
         /// Where the something is.
         what: &'static str,
     },
+    /// A disk that is not Larder's yet. It may be empty; only reading all of it would tell.
+    Unmarked {
+        /// The disk.
+        path: PathBuf,
+    },
     /// It was Larder's, and is of another version or damaged.
     Superblock {
         /// The file.
@@ -220,6 +225,14 @@ impl fmt::Display for OpenError {
                     f,
                     "{path} is not empty, and what it holds is not Larder's ({what}); nothing was touched. \
                            Name another, or give --ssd-format to ERASE it"
+                )
+            }
+            Unmarked { path } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "{path} is a disk without Larder's mark, and whether it is empty cannot be told; nothing \
+                     was touched. Give --ssd-format to ERASE it and use it from then on"
                 )
             }
             Superblock { path, source } => {

@@ -17,6 +17,7 @@
 mod buffer;
 mod choice;
 mod error;
+pub(crate) mod extents;
 mod fault;
 mod fault_plan;
 mod file;

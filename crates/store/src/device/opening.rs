@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use super::extents::Extents;
 use super::file::{HEADER_BYTES, SEGMENTS_MIN, SHARES_MAX};
 use super::finding::{Found, find, is_still};
 use super::ownership::{Content, Slices, Source, examine};
@@ -223,6 +224,7 @@ fn judge(options: &FileOptions, slices: Slices, content: Content) -> Result<Kept
             Err(OpenError::OtherSize { path, found_bytes, asked_bytes: slices.bytes })
         }
         Content::Foreign(what) => Err(OpenError::NotOurs { path, what }),
+        Content::Unmarked => Err(OpenError::Unmarked { path }),
     }
 }
 
@@ -242,6 +244,10 @@ pub(super) fn at(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> Open
 }
 
 impl Source for File {
+    fn extents(&self, range: Range<u64>) -> io::Result<Extents> {
+        Extents::of(self, range)
+    }
+
     fn read_padded(&self, mut buf: &mut [u8], mut offset: u64) -> io::Result<()> {
         while !buf.is_empty() {
             match self.read_at(buf, offset) {

@@ -3,11 +3,12 @@
 use std::io;
 use std::ops::Range;
 
+use super::extents::Extents;
 use super::{PAGE_BYTES, Superblock, SuperblockError};
 
-/// Bytes at either end in which every common file system, partition table, RAID and volume manager leaves a
-/// mark.
-pub(super) const MARGIN_BYTES: u64 = 1 << 20;
+/// Bytes at either end of a disk that are read. Every common file system, partition table, RAID and volume
+/// manager leaves a mark there, which makes a more telling refusal than that nothing is known of the disk.
+const MARGIN_BYTES: u64 = 1 << 20;
 
 /// What a device was when it was opened. Only `Reopened` may still hold a store's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(super) enum Content {
     OtherSize(u64),
     /// Something else, found where the words say.
     Foreign(&'static str),
+    /// A disk without a mark of Larder's; what lies between its ends is not known.
+    Unmarked,
 }
 
 /// The slices of a file or disk: `count` of `bytes` each, side by side from offset 0, of which `index` (from
@@ -62,14 +65,20 @@ impl Slices {
     }
 }
 
-/// Reads a file or disk at an offset; what lies past its end is zero.
+/// A file or disk that is looked at.
 pub(super) trait Source {
+    /// Reads at an offset; what lies past the end is zero.
     fn read_padded(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// Returns whether a range holds data.
+    fn extents(&self, range: Range<u64>) -> io::Result<Extents>;
 }
 
 /// Looks at what a slice holds, and at the ends of the `whole_bytes` it is a part of.
 pub(super) fn examine(source: &impl Source, slices: Slices, whole_bytes: u64) -> io::Result<Content> {
     let range = slices.range();
+    // Before anything is read: see there.
+    let (of_slice, of_whole) = (source.extents(range.clone())?, source.extents(0..whole_bytes)?);
     match superblock(source, range.start)? {
         Ok(found) if (found.share_index, found.share_count) == (slices.index, slices.count) => {
             return ours(source, slices, found);
@@ -78,33 +87,45 @@ pub(super) fn examine(source: &impl Source, slices: Slices, whole_bytes: u64) ->
         Err(SuperblockError::Foreign) => {}
         Err(error) => return Ok(Content::Unusable(error)),
     }
-    if !is_zero(source, range.start, MARGIN_BYTES.min(slices.bytes))? {
-        return Ok(Content::Foreign("its beginning is not empty"));
-    }
-    if !is_zero(source, range.end.saturating_sub(MARGIN_BYTES), MARGIN_BYTES)? {
-        return Ok(Content::Foreign("its end is not empty"));
-    }
-    // The ends of the whole: another share's data is no stranger's, but it takes that share's superblock to
-    // know.
-    let whole_is_empty = is_zero(source, 0, MARGIN_BYTES)?
-        && is_zero(source, whole_bytes.saturating_sub(MARGIN_BYTES), MARGIN_BYTES)?;
-    if whole_is_empty {
+    if of_whole == Extents::Empty {
         return Ok(Content::Empty);
     }
+    // A neighbour's mark makes the whole Larder's. The ends are looked at all the same.
+    let is_neighbours = neighbour(source, slices)?;
+    if !ends_are_zero(source, &range)? {
+        return Ok(Content::Foreign("its beginning or its end is not empty"));
+    }
+    if let Some(content) = is_neighbours {
+        return Ok(content);
+    }
+    if let Err(error @ SuperblockError::Version { .. }) = superblock(source, 0)? {
+        return Ok(Content::Unusable(error));
+    }
+    Ok(match (of_slice, ends_are_zero(source, &(0..whole_bytes))?) {
+        (Extents::Disk, true) => Content::Unmarked,
+        (Extents::Data(_), _) => Content::Foreign("there is data between its ends, or zeros were written there"),
+        _ => Content::Foreign("the beginning or the end of the whole is not empty"),
+    })
+}
+
+/// What the mark of another slice makes of an unmarked one.
+fn neighbour(source: &impl Source, slices: Slices) -> io::Result<Option<Content>> {
     for index in (1..=slices.count).filter(|&index| index != slices.index) {
         if let Ok(found) = superblock(source, slices.start_of(index))? {
             let is_sibling = (found.share_index, found.share_count) == (index, slices.count);
-            return Ok(match is_sibling {
+            return Ok(Some(match is_sibling {
                 false => Content::OtherShare(found.share_index, found.share_count),
                 true if found.range_bytes != slices.bytes => Content::OtherSize(found.range_bytes),
                 true => Content::Empty,
-            });
+            }));
         }
     }
-    Ok(match superblock(source, 0)? {
-        Err(error @ SuperblockError::Version { .. }) => Content::Unusable(error),
-        _ => Content::Foreign("the beginning or the end of the whole is not empty"),
-    })
+    Ok(None)
+}
+
+fn ends_are_zero(source: &impl Source, range: &Range<u64>) -> io::Result<bool> {
+    let margin = MARGIN_BYTES.min(range.end - range.start);
+    Ok(is_zero(source, range.start, margin)? && is_zero(source, range.end - margin, margin)?)
 }
 
 /// Whether a slice of this store may be used with the size it has now.
@@ -114,10 +135,9 @@ fn ours(source: &impl Source, slices: Slices, found: Superblock) -> io::Result<C
         return Ok(Content::OtherSize(found.range_bytes));
     }
     if found.range_bytes < slices.bytes {
-        let (old_end, end) = (slices.range().start + found.range_bytes, slices.range().end);
-        let margin = MARGIN_BYTES.min(end - old_end);
-        if !is_zero(source, old_end, margin)? || !is_zero(source, end - margin, margin)? {
-            return Ok(Content::Foreign("what lies beyond its former size is not empty"));
+        let beyond = slices.range().start + found.range_bytes..slices.range().end;
+        if source.extents(beyond)? != Extents::Empty {
+            return Ok(Content::Foreign("what lies beyond its former size may not be empty"));
         }
     }
     Ok(Content::Ours(found))
@@ -151,7 +171,26 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
+    /// A disk tells nothing of its extents.
+    struct Disk(Vec<u8>);
+
+    impl Source for Disk {
+        fn read_padded(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+            self.0.read_padded(buf, offset)
+        }
+
+        fn extents(&self, _: Range<u64>) -> io::Result<Extents> {
+            Ok(Extents::Disk)
+        }
+    }
+
     impl Source for Vec<u8> {
+        fn extents(&self, range: Range<u64>) -> io::Result<Extents> {
+            let end = self.len().min(range.end as usize);
+            let data = (range.start as usize..end).find(|&at| self[at] != 0);
+            Ok(data.map_or(Extents::Empty, |at| Extents::Data(at as u64)))
+        }
+
         fn read_padded(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
             for (i, byte) in buf.iter_mut().enumerate() {
                 *byte = self.get(offset as usize + i).copied().unwrap_or(0);
@@ -203,8 +242,9 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_at_either_end_of_the_disk_makes_it_a_strangers() {
-        for at in [0, 1080, MIB as usize - 1, 7 * MIB as usize, 8 * MIB as usize - 1] {
+    fn data_anywhere_makes_a_file_a_strangers() {
+        let middle = 4 * MIB as usize;
+        for at in [0, 1080, MIB as usize - 1, middle - 1, middle, 7 * MIB as usize, 8 * MIB as usize - 1] {
             let mut disk = vec![0; 8 * MIB as usize];
             disk[at] = 1;
             assert!(matches!(look(&disk, WHOLE), Content::Foreign(_)), "byte {at}");
@@ -214,19 +254,29 @@ mod tests {
             );
             let part = Slices { bytes: 4 * MIB, ..WHOLE };
             assert!(matches!(look(&disk, part), Content::Foreign(_)), "byte {at}, using half");
+            assert!(matches!(look(&disk, quarter(3)), Content::Foreign(_)), "byte {at}, from the third");
         }
         assert_eq!(look(&vec![0; 8 * MIB as usize], WHOLE), Content::Empty);
         assert_eq!(look(&Vec::new(), WHOLE), Content::Empty);
     }
 
     #[test]
-    fn a_mark_at_either_end_of_the_slice_makes_it_a_strangers() {
+    fn a_disk_without_a_mark_is_never_taken_for_empty() {
+        let bytes = 8 * MIB;
+        let look = |disk: &Disk, slices| examine(disk, slices, bytes).expect("memory can be read");
+        let mut disk = Disk(vec![0; bytes as usize]);
+        assert_eq!(look(&disk, WHOLE), Content::Unmarked);
+        assert_eq!(look(&disk, quarter(2)), Content::Unmarked);
+        marked(&mut disk.0, quarter(4));
+        assert_eq!(look(&disk, quarter(2)), Content::Empty, "a neighbour's mark is one");
         for at in [2 * MIB as usize, 4 * MIB as usize - 1] {
-            let mut disk = vec![0; 8 * MIB as usize];
-            disk[at] = 1;
+            disk.0[at] = 1;
             assert!(matches!(look(&disk, quarter(2)), Content::Foreign(_)), "byte {at}");
-            assert_eq!(look(&disk, quarter(3)), Content::Empty, "byte {at} is another's");
+            disk.0[at] = 0;
         }
+        let mut disk = Disk(vec![0; bytes as usize]);
+        marked(&mut disk.0, Slices { bytes: 4 * MIB, ..WHOLE });
+        assert!(matches!(look(&disk, WHOLE), Content::Foreign(_)), "beyond its former size");
     }
 
     #[test]
