@@ -34,6 +34,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
         Store::check_sizes(&memory::store_config(&config, spans, 0))
             .map_err(|error| memory::refused(&error))?;
     }
+    memory::check_options(&config)?;
     let mut ssd = ssd::open(&config)?;
     if config.daemon {
         process::daemonize().map_err(|error| format!("cannot go to the background: {error}"))?;

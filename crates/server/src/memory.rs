@@ -1,23 +1,21 @@
 //! The store's memory: how large, in which file, what of an earlier process it goes on with, where it goes at
 //! the end.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use larder_store::{Cold, Config as StoreConfig, MemoryFile, OpenError, Span, Start, Store};
+use larder_store::{
+    Cold, Config as StoreConfig, MadeFor, MemoryFile, OpenError, SEGMENT_BYTES, Span, Start, Store,
+};
 
 use crate::clock::Clock;
-use crate::config::Config;
-use crate::ssd::Ssd;
-use crate::state::{Found, StateFile};
-
-/// How long to wait for a memory file in use: a process just killed may have it until the kernel is done.
-const LINGER_STEPS: u32 = 150;
-const LINGER_STEP: Duration = Duration::from_millis(20);
+use crate::config::{Config, show_size};
+use crate::owned_file::OwnedFile;
+use crate::ssd::{self, Ssd};
+use crate::state::{self, Found, StateFile};
 
 /// An opened store, and what belongs to its memory.
 pub struct Opened {
@@ -53,35 +51,53 @@ struct Memory {
     file: Option<MemoryFile>,
     clock: Clock,
     saving: Option<Saving>,
+    /// The memory file, if there is one.
+    owned: Option<OwnedFile>,
     /// Why there is no state to begin with.
     stateless: Option<String>,
 }
 
 impl Memory {
     /// In a file, on a clock that goes on when the daemon does not.
-    fn in_file(path: &Path, bytes: u64, clock_name: String, ssd: &Ssd) -> Result<Memory, String> {
-        let file = Arc::new(open_file(path)?);
-        check_room(path, &file, bytes)?;
-        let file = MemoryFile { file, clock: clock_name, ssd: ssd.identity() };
-        Ok(Memory { file: Some(file), ..Memory::default() })
+    fn in_file(path: &Path, config: &Config, clock_name: String, ssd: &Ssd) -> Result<Memory, String> {
+        let owned =
+            OwnedFile::open(path).map_err(|error| format!("--memory-file {}: {error}", path.display()))?;
+        check_room(path, &owned.file, config.memory_limit_bytes)?;
+        let file = owned.file.try_clone().map_err(|error| error.to_string())?;
+        let memory = MemoryFile {
+            file: Arc::new(file),
+            clock: clock_name,
+            paths: ssd::names(config),
+            ssd: ssd.identity(),
+            allocate: true,
+        };
+        Ok(Memory { file: Some(memory), owned: Some(owned), ..Memory::default() })
     }
 
     /// Of the process, filled from a state file, and saved there at the end.
-    fn of_state(path: &Path, ssd: &Ssd) -> Result<Memory, String> {
+    fn of_state(path: &Path, config: &Config, ssd: &Ssd) -> Result<Memory, String> {
         let memory =
             rustix::fs::memfd_create("larder", rustix::fs::MemfdFlags::CLOEXEC).map_err(|error| {
                 format!("--state-file {}: no memory to load it into: {error}", path.display())
             })?;
         let memory = Arc::new(File::from(memory));
-        let state = StateFile::new(path);
-        let (clock, stateless) = match state.take(&memory)? {
+        let mut state = StateFile::new(path)?;
+        state.try_place()?;
+        let (clock, stateless) = match state.load(&memory)? {
             Found::Nothing => (Clock::new(), Some("there is no state".to_string())),
             Found::State(clock) => (clock, None),
             Found::Useless(why) => (Clock::new(), Some(format!("it {why}"))),
         };
         let name = format!("unix {}", clock.unix_base());
-        let file = MemoryFile { file: memory.clone(), clock: name, ssd: ssd.identity() };
-        Ok(Memory { file: Some(file), clock, saving: Some(Saving { state, memory }), stateless })
+        let file = MemoryFile {
+            file: memory.clone(),
+            clock: name,
+            paths: ssd::names(config),
+            ssd: ssd.identity(),
+            allocate: false,
+        };
+        let saving = Some(Saving { state, memory });
+        Ok(Memory { file: Some(file), clock, saving, stateless, owned: None })
     }
 }
 
@@ -92,18 +108,25 @@ impl Memory {
 pub fn open_store(config: &Config, ssd: &mut Ssd) -> Result<Opened, String> {
     let began = Instant::now();
     let seed = random()?;
-    let Memory { file: memory_file, clock, saving, stateless } =
+    let Memory { file: memory_file, clock, mut saving, owned, stateless } =
         match (&config.memory_file, &config.state_file) {
-            (Some(path), _) => Memory::in_file(path, config.memory_limit_bytes, clock_name(seed), ssd)?,
-            (None, Some(path)) => Memory::of_state(path, ssd)?,
+            (Some(path), _) => Memory::in_file(path, config, clock_name(seed), ssd)?,
+            (None, Some(path)) => Memory::of_state(path, config, ssd)?,
             (None, None) => Memory::default(),
         };
     let store_config =
         StoreConfig { memory_file, first_cas: first_cas()?, ..store_config(config, ssd.spans.clone(), seed) };
-    let store = Store::open(&store_config).map_err(|error| match (&error, &config.memory_file) {
-        (OpenError::NotMemory, Some(path)) => format!("--memory-file {}: {error}", path.display()),
-        _ => refused(&error),
+    let store = Store::open(&store_config).map_err(|error| {
+        if let Some(owned) = owned.as_ref().filter(|owned| owned.created) {
+            // Locked since it was made, so no other process relies on it.
+            let _ = fs::remove_file(&owned.path);
+        }
+        refused_file(config, &ssd.spans, &error)
     })?;
+    if let Some(owned) = &owned {
+        let private = owned.make_private();
+        private.map_err(|error| format!("--memory-file {}: {error}", owned.path.display()))?;
+    }
     let is_cold = matches!(store.start(), Start::Cold(_));
     // A state that was copied elsewhere before it was taken must not be taken again, so the SSD is another
     // from now on.
@@ -111,6 +134,9 @@ pub fn open_store(config: &Config, ssd: &mut Ssd) -> Result<Opened, String> {
         // In this order: whoever finds the memory ready finds an SSD with nothing older on it.
         ssd.renew()?;
         store.make_ready(&store_config, &ssd.identity());
+    }
+    if let Some(saving) = &mut saving {
+        saving.state.spend()?;
     }
     let how = match stateless {
         Some(why) => format!("starting cold: {why}"),
@@ -162,6 +188,92 @@ pub fn refused(error: &OpenError) -> String {
     format!("{error} (-m, --ssd, --item-size, --index-memory)")
 }
 
+/// The text for an operator whose store cannot be opened with a file.
+fn refused_file(config: &Config, spans: &[Span], error: &OpenError) -> String {
+    let Some(file) = shown_file(config) else { return refused(error) };
+    match error {
+        OpenError::NotMemory => format!("{file}: {error}"),
+        OpenError::NoRoom { .. } => format!("{file}: {error}; give its file system more room, or -m less"),
+        OpenError::OtherOptions(made) => {
+            let changes = changes(made, config, Some(spans), true);
+            format!("{file}: {}", other_options(&changes))
+        }
+        _ => refused(error),
+    }
+}
+
+/// The option that names the memory's file, and the file.
+fn shown_file(config: &Config) -> Option<String> {
+    match (&config.memory_file, &config.state_file) {
+        (Some(path), _) => Some(format!("--memory-file {}", path.display())),
+        (None, Some(path)) => Some(format!("--state-file {}", path.display())),
+        (None, None) => None,
+    }
+}
+
+fn other_options(changes: &[String]) -> String {
+    let changes = match changes.is_empty() {
+        true => "other options".to_string(),
+        false => changes.join(", and "),
+    };
+    format!(
+        "it was made with {changes}; it is left as it is. Give the options it was made with to have its \
+         items again, or remove it to start empty"
+    )
+}
+
+/// Refuses to start where the memory file or the state would be of use with other options. Before the SSD is
+/// opened, which another size would empty.
+///
+/// # Errors
+/// A text for the operator that names the options that changed.
+pub fn check_options(config: &Config) -> Result<(), String> {
+    let (path, offset) = match (&config.memory_file, &config.state_file) {
+        (Some(path), _) => (path, 0),
+        (None, Some(path)) => (path, state::MEMORY_OFFSET),
+        (None, None) => return Ok(()),
+    };
+    // What is wrong with the file otherwise is reported when it is opened to be used.
+    let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let Some(file) = is_file.then(|| File::open(path).ok()).flatten() else { return Ok(()) };
+    let Ok(Some(made)) = MadeFor::read(&file, offset) else { return Ok(()) };
+    if config.memory_file.is_some() && !made.is_on_clock(&clock_name(0)) {
+        return Ok(());
+    }
+    let changes = changes(&made, config, ssd::foreseen(config).as_deref(), false);
+    match shown_file(config) {
+        Some(shown) if !changes.is_empty() => Err(format!("{shown}: {}", other_options(&changes))),
+        _ => Ok(()),
+    }
+}
+
+/// Says of each option that has another value than the memory was made with what it was and is.
+fn changes(made: &MadeFor, config: &Config, spans: Option<&[Span]>, and_paths: bool) -> Vec<String> {
+    let own = store_config(config, Vec::new(), 0);
+    let mut changes = Vec::new();
+    let mut compare = |option: &str, was: Option<u64>, is: Option<u64>| {
+        let show = |size: Option<u64>| size.map_or("not given".to_string(), show_size);
+        if was != is {
+            changes.push(format!("{option} {} (here: {})", show(was), show(is)));
+        }
+    };
+    compare("-m", Some(made.memory_bytes), Some(own.memory_bytes));
+    compare("--item-size", Some(made.item_bytes.into()), Some(own.item_bytes.into()));
+    compare("--index-memory", made.index_bytes, own.index_bytes);
+    if let Some(spans) = spans {
+        let segments: u64 = spans.iter().map(|span| span.bytes / SEGMENT_BYTES).sum();
+        let was = u64::from(made.ssd_segments) * SEGMENT_BYTES;
+        compare("an --ssd tier of", Some(was), Some(segments * SEGMENT_BYTES));
+    }
+    if made.evict != own.evict {
+        changes.push(if own.evict { "-M (here: without)" } else { "no -M (here: with)" }.to_string());
+    }
+    if and_paths && !made.had_paths(&ssd::names(config)) {
+        changes.push("another --ssd path".to_string());
+    }
+    changes
+}
+
 /// How the store began, for the operator.
 fn describe(start: Start, took: Duration) -> String {
     match start {
@@ -204,21 +316,4 @@ fn check_room(path: &Path, file: &File, wanted_bytes: u64) -> Result<(), String>
         room_bytes >> 20,
         wanted_bytes >> 20
     ))
-}
-
-/// Opens the file that the memory is to live in, for this process alone.
-fn open_file(path: &Path) -> Result<File, String> {
-    let shown = path.display();
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
-    let file = file.map_err(|error| {
-        format!("--memory-file {shown}: {error}; give a path in a directory you can write, best on tmpfs")
-    })?;
-    for _ in 0..LINGER_STEPS {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) => sleep(LINGER_STEP),
-            Err(TryLockError::Error(error)) => return Err(format!("--memory-file {shown}: {error}")),
-        }
-    }
-    Err(format!("--memory-file {shown}: another process uses it; give each its own"))
 }

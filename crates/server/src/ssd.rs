@@ -88,6 +88,13 @@ pub fn report(event: SsdEvent) {
     }
 }
 
+/// Names the paths as they are given, and the share of them, whatever they hold.
+pub fn names(config: &Config) -> Vec<u8> {
+    let share = format!("{}/{}", config.ssd_share.part, config.ssd_share.parts);
+    let paths = config.ssd.iter().flat_map(|ssd| [ssd.path.as_os_str().as_encoded_bytes(), b"\0"].concat());
+    paths.chain(share.into_bytes()).collect()
+}
+
 /// What of the paths the store will be able to use, as far as the configuration alone tells: `None` when a
 /// size is not given.
 pub fn foreseen(config: &Config) -> Option<Vec<Span>> {

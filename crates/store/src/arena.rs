@@ -46,8 +46,8 @@ unsafe impl Plain for crate::ssd::piece::PieceLine {}
 struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
-    /// Whether the bytes are a file's.
-    in_file: bool,
+    /// How unused pages are given back to the system; `None` where they are kept.
+    discard: Option<Advice>,
 }
 
 // SAFETY: the mapping is plain memory, valid until dropped; access is governed by Region and SharedRegion.
@@ -95,7 +95,18 @@ impl Arena {
         unsafe {
             let _ = madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage);
         }
-        Ok(Arena { mapping: Arc::new(Mapping { start, bytes, in_file: file.is_some() }), carved: 0 })
+        let discard = Some(if file.is_some() { Advice::LinuxRemove } else { Advice::LinuxDontNeed });
+        Ok(Arena { mapping: Arc::new(Mapping { start, bytes, discard }), carved: 0 })
+    }
+
+    /// The same, but no page is ever given back: a file whose blocks were all allocated keeps them, since a
+    /// page that later finds no room ends the process.
+    ///
+    /// # Panics
+    /// When something is carved from it already.
+    pub(crate) fn keeping_pages(mut self) -> Arena {
+        Arc::get_mut(&mut self.mapping).expect("nothing is carved yet").discard = None;
+        self
     }
 
     /// Takes the next `bytes`, aligned, out of the uncarved rest.
@@ -188,13 +199,13 @@ impl SharedRegion {
         self.start.addr().get()
     }
 
-    /// Gives the memory of whole pages back to the system; they read as zeros or as before.
+    /// Gives the memory of whole pages back to the system, where that may be; they read as zeros or as before.
     ///
     /// # Safety
     /// Nothing else reads or writes `at..at+len` during the call.
     pub(crate) unsafe fn discard(&self, at: usize, len: usize) {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));
-        let advice = if self.mapping.in_file { Advice::LinuxRemove } else { Advice::LinuxDontNeed };
+        let Some(advice) = self.mapping.discard else { return };
         // SAFETY: inside the region (asserted), which is mapped, and not accessed during the call (caller). Where
         // the system refuses, as for locked memory, the pages stay as they are.
         unsafe {

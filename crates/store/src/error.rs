@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::header::MadeFor;
+
 /// Why a store could not be opened. The messages are for an operator and say what to do next.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -32,6 +34,15 @@ pub enum OpenError {
     },
     /// The memory file holds something that no store has made.
     NotMemory,
+    /// The memory file is of use with the options it was made for, which are not these.
+    OtherOptions(MadeFor),
+    /// The memory file's file system has too little room.
+    NoRoom {
+        /// How much is needed, in bytes.
+        bytes: u64,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The memory could not be had from the system.
     Map {
         /// How much, in bytes.
@@ -67,6 +78,10 @@ impl fmt::Display for OpenError {
                 "the memory file holds something that is not a store's memory, and is left as it is: \
                  remove it, or name another",
             ),
+            OpenError::OtherOptions(_) => f.write_str("the memory file was made with other options"),
+            OpenError::NoRoom { bytes, source } => {
+                write!(f, "no room for the {} of memory: {source}", mib(*bytes))
+            }
             OpenError::Map { bytes, source } => write!(f, "cannot get {} of memory: {source}", mib(*bytes)),
         }
     }
@@ -75,7 +90,7 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            OpenError::Map { source, .. } => Some(source),
+            OpenError::Map { source, .. } | OpenError::NoRoom { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -2,17 +2,24 @@
 //! belong to no shard.
 //!
 //! ```text
-//! byte  0       8        12      16      24      32     40       48             3968  3976    4080    4088    4096
-//!       +-------+--------+-------+-------+-------+------+--------+--------+--- -+-----+--- - -+-------+-------+
-//!       | magic | format | crc   | clock | SSD   | seed | evicts | layout | zero| cas | zero  | flush | state |
-//!       | 8     | 4      | 32c 4 | 8     | 8     | 8    | 8      | 12 x 8 |     | 8   |       | 8     | 8     |
-//!       +-------+--------+-------+-------+-------+------+--------+--------+--- -+-----+--- - -+-------+-------+
+//! byte  0       8        12      16      24      32     40      48       144     184
+//!       +-------+--------+-------+-------+-------+------+-------+--------+-------+---
+//!       | magic | format | crc   | clock | paths | seed | evict | layout | sizes | zero
+//!       | 8     | 4      | 32c 4 | 8     | 8     | 8    | 8     | 12 x 8 | 5 x 8 |
+//!       +-------+--------+-------+-------+-------+------+-------+--------+-------+---
+//! byte  3968  3976   4072  4080    4088    4096
+//!       +-----+------+-----+-------+-------+
+//!       | cas | zero | SSD | flush | state |
+//!       | 8   |      | 8   | 8     | 8     |
+//!       +-----+------+-----+-------+-------+
 //! ```
-//! All integers little endian. The CRC is over bytes 0 to 3968 with its own field zero: what is written once.
-//! `clock` and `SSD` are digests of the names they go by. `cas` is the last cas unique given out, on a cache
-//! line of its own, since every change of an item writes it. `flush` holds the flush epoch and when the pending
-//! flush is due, in one word, so that a flush that came due is carried out whole or not at all. `state` is
-//! written last.
+//! All integers little endian. The CRC is over bytes 0 to 3968 with its own field zero. Magic, format and CRC
+//! lie where they are in every version, so that each version knows the others' files for Larder's.
+//! The page is written at once, before anything else. Of the words behind the CRC each changes on its own:
+//! `cas`, the last cas unique given out, on a cache line of its own, since every change of an item writes it;
+//! `SSD`, what the SSD holds; `flush`, the flush epoch and when the pending flush is due, so that a flush that
+//! came due is carried out whole or not at all; and `state`, which is written last. `clock`, `paths` and `SSD`
+//! are digests of names.
 
 use std::fmt;
 use std::fs::File;
@@ -21,26 +28,30 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use crate::arena::Region;
+use crate::device::extents::Extents;
 use crate::hash::Hasher;
-use crate::layout::Layout;
+use crate::layout::{Layout, Sizes};
 
 /// Bytes of the page.
 pub(crate) const HEADER_PAGE_BYTES: usize = 4096;
 const MAGIC: [u8; 8] = *b"LARDERMM";
 /// The version of everything that is kept in the arena: to be raised whenever any of it means something else.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// The state of an arena that was made completely.
 const READY: u64 = u64::from_le_bytes(*b"complete");
 
 const AT_FORMAT: usize = 8;
 const AT_CRC: usize = 12;
 const AT_CLOCK: usize = 16;
-const AT_SSD: usize = 24;
+const AT_PATHS: usize = 24;
 const AT_SEED: usize = 32;
-const AT_EVICTS: usize = 40;
+const AT_EVICT: usize = 40;
 const AT_LAYOUT: usize = 48;
+const AT_SIZES: usize = AT_LAYOUT + 12 * 8;
+const AT_SIZES_END: usize = AT_SIZES + 5 * 8;
 /// The end of what is written once.
 const AT_CAS: usize = HEADER_PAGE_BYTES - 128;
+const AT_SSD: usize = HEADER_PAGE_BYTES - 24;
 const AT_FLUSH: usize = HEADER_PAGE_BYTES - 16;
 const AT_STATE: usize = HEADER_PAGE_BYTES - 8;
 
@@ -59,16 +70,14 @@ pub enum Cold {
         /// Its format.
         found: u32,
     },
+    /// The same options come to another layout: it was made by another version of the store.
+    OtherLayout,
     /// Its times are another clock's: the machine has been started anew since.
     OtherClock,
-    /// It was made for another memory limit, SSD size, item size or index size.
-    OtherSize,
-    /// It was made for another SSD, or for what the SSD held before it was emptied.
+    /// It was made for what the SSD held before it was emptied, or used without this file.
     OtherSsd,
-    /// It was made with evictions where there are to be none, or the other way round.
-    OtherEvictions,
-    /// Its header was changed by somebody else.
-    Damaged,
+    /// Its length is not what its header says.
+    Cut,
 }
 
 impl fmt::Display for Cold {
@@ -80,20 +89,79 @@ impl fmt::Display for Cold {
             Cold::OtherVersion { found } => {
                 return write!(f, "was made by another version (format {found}; this one's is {FORMAT})");
             }
+            Cold::OtherLayout => "was laid out by another version",
             Cold::OtherClock => "was made before the machine was started, or in another time namespace",
-            Cold::OtherSize => "was made for another size of memory, SSD, index or items",
             Cold::OtherSsd => "was made for another SSD, or the SSD was used without it since",
-            Cold::OtherEvictions => "was made with another choice about evictions",
-            Cold::Damaged => "has a damaged header",
+            Cold::Cut => "was cut short, or made longer",
         })
+    }
+}
+
+/// The options that a memory file was made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeFor {
+    /// The memory limit, in bytes.
+    pub memory_bytes: u64,
+    /// Segments of the SSD tier.
+    pub ssd_segments: u32,
+    /// The expected size of an item, in bytes.
+    pub item_bytes: u32,
+    /// The size of the index, in bytes, if it was given.
+    pub index_bytes: Option<u64>,
+    /// Whether a full memory evicts.
+    pub evict: bool,
+    clock: u64,
+    paths: u64,
+}
+
+impl MadeFor {
+    /// Reads the options of the memory that begins at `offset` of a file: `None` when it is not a whole memory
+    /// of this version. Changes nothing.
+    ///
+    /// # Errors
+    /// What reading the file reports.
+    pub fn read(file: &File, offset: u64) -> io::Result<Option<MadeFor>> {
+        let mut page = [0; HEADER_PAGE_BYTES];
+        match file.read_exact_at(&mut page, offset) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let is_whole = is_ours(&page) && format_of(&page) == FORMAT && word(&page, AT_STATE) == READY;
+        Ok(is_whole.then(|| MadeFor::decode(&page)))
+    }
+
+    fn decode(page: &[u8; HEADER_PAGE_BYTES]) -> MadeFor {
+        let size = |number: usize| word(page, AT_SIZES + 8 * number);
+        MadeFor {
+            memory_bytes: size(0),
+            ssd_segments: size(1) as u32,
+            item_bytes: size(2) as u32,
+            index_bytes: (size(3) != 0).then(|| size(4)),
+            evict: word(page, AT_EVICT) != 0,
+            clock: word(page, AT_CLOCK),
+            paths: word(page, AT_PATHS),
+        }
+    }
+
+    /// Whether its times are on this clock; the memory is of no use on another.
+    pub fn is_on_clock(&self, clock: &str) -> bool {
+        self.clock == digest(clock.as_bytes())
+    }
+
+    /// Whether its SSD had these paths.
+    pub fn had_paths(&self, paths: &[u8]) -> bool {
+        self.paths == digest(paths)
     }
 }
 
 /// What must be the same for an arena to be of use.
 pub(crate) struct Identity<'a> {
     pub clock: &'a str,
+    pub paths: &'a [u8],
     pub ssd: &'a [u8],
-    pub evicts: bool,
+    pub evict: bool,
+    pub sizes: &'a Sizes,
     pub layout: &'a Layout,
 }
 
@@ -103,6 +171,8 @@ pub(crate) enum Content {
     Arena(u64),
     /// Nothing of use, and nothing of anybody else's.
     Useless(Cold),
+    /// An arena that would be of use with the options it was made for.
+    OtherOptions(MadeFor),
     /// Something that is not an arena.
     Foreign,
 }
@@ -127,20 +197,36 @@ fn crc(page: &[u8; HEADER_PAGE_BYTES]) -> u32 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &page[..AT_CAS]) as u32
 }
 
+/// Whether the page is a header of Larder's, of whatever version.
+fn is_ours(page: &[u8; HEADER_PAGE_BYTES]) -> bool {
+    page[..8] == MAGIC && crc(page).to_le_bytes() == page[AT_CRC..AT_CLOCK]
+}
+
+fn format_of(page: &[u8; HEADER_PAGE_BYTES]) -> u32 {
+    u32::from_le_bytes([page[8], page[9], page[10], page[11]])
+}
+
 impl Identity<'_> {
     fn encode(&self, seed: u64) -> [u8; HEADER_PAGE_BYTES] {
         let mut page = [0; HEADER_PAGE_BYTES];
         page[..8].copy_from_slice(&MAGIC);
         page[AT_FORMAT..AT_CRC].copy_from_slice(&FORMAT.to_le_bytes());
         put(&mut page, AT_CLOCK, digest(self.clock.as_bytes()));
-        put(&mut page, AT_SSD, digest(self.ssd));
+        put(&mut page, AT_PATHS, digest(self.paths));
         put(&mut page, AT_SEED, seed);
-        put(&mut page, AT_EVICTS, u64::from(self.evicts));
+        put(&mut page, AT_EVICT, u64::from(self.evict));
         for (number, word) in self.layout.words().into_iter().enumerate() {
             put(&mut page, AT_LAYOUT + 8 * number, word);
         }
+        let Sizes { memory_bytes, ssd_segments, item_bytes, index_bytes } = *self.sizes;
+        let (is_given, index_bytes) = (u64::from(index_bytes.is_some()), index_bytes.unwrap_or(0));
+        let sizes = [memory_bytes, ssd_segments.into(), item_bytes.into(), is_given, index_bytes];
+        for (number, word) in sizes.into_iter().enumerate() {
+            put(&mut page, AT_SIZES + 8 * number, word);
+        }
         let crc = crc(&page);
         page[AT_CRC..AT_CLOCK].copy_from_slice(&crc.to_le_bytes());
+        put(&mut page, AT_SSD, digest(self.ssd));
         page
     }
 
@@ -150,43 +236,50 @@ impl Identity<'_> {
         if bytes == 0 {
             return Ok(Content::Useless(Cold::New));
         }
+        if Extents::of(file, 0..u64::MAX >> 1)? == Extents::Empty {
+            // As it is between getting its length and getting its header.
+            return Ok(Content::Useless(Cold::Unfinished));
+        }
         let mut page = [0; HEADER_PAGE_BYTES];
         if bytes < HEADER_PAGE_BYTES as u64 {
             return Ok(Content::Foreign);
         }
         file.read_exact_at(&mut page, 0)?;
-        if page == [0; HEADER_PAGE_BYTES] {
-            // As it is between getting its length and getting its header.
-            return Ok(Content::Useless(Cold::Unfinished));
-        }
-        if page[..8] != MAGIC {
+        if !is_ours(&page) {
             return Ok(Content::Foreign);
+        }
+        let found = format_of(&page);
+        if found != FORMAT {
+            return Ok(Content::Useless(Cold::OtherVersion { found }));
         }
         if word(&page, AT_STATE) != READY {
             return Ok(Content::Useless(Cold::Unfinished));
         }
-        // Before the checksum, which another version may compute otherwise.
-        let found = u32::from_le_bytes([page[8], page[9], page[10], page[11]]);
-        if found != FORMAT {
-            return Ok(Content::Useless(Cold::OtherVersion { found }));
-        }
         let seed = word(&page, AT_SEED);
         let wanted = self.encode(seed);
-        let differs = |at: usize, bytes: usize| page[at..at + bytes] != wanted[at..at + bytes];
-        let why = if crc(&page).to_le_bytes() != page[AT_CRC..AT_CLOCK] {
-            Cold::Damaged
-        } else if differs(AT_CLOCK, 8) {
-            Cold::OtherClock
-        } else if differs(AT_LAYOUT, AT_CAS - AT_LAYOUT) || bytes != self.layout.arena_bytes {
-            Cold::OtherSize
-        } else if differs(AT_SSD, 8) {
-            Cold::OtherSsd
-        } else if differs(AT_EVICTS, 8) {
-            Cold::OtherEvictions
-        } else {
-            return Ok(Content::Arena(seed));
-        };
-        Ok(Content::Useless(why))
+        let differs = |at: usize, end: usize| page[at..end] != wanted[at..end];
+        if differs(AT_CLOCK, AT_PATHS) {
+            return Ok(Content::Useless(Cold::OtherClock));
+        }
+        let is_other_ssd = differs(AT_SSD, AT_FLUSH);
+        // Other sizes may come to the same layout, and a moved SSD may be the same one.
+        let is_other_layout = differs(AT_LAYOUT, AT_SIZES);
+        let for_others = differs(AT_EVICT, AT_LAYOUT)
+            || is_other_layout && differs(AT_SIZES, AT_SIZES_END)
+            || is_other_ssd && differs(AT_PATHS, AT_SEED);
+        Ok(match () {
+            () if for_others => Content::OtherOptions(MadeFor::decode(&page)),
+            () if is_other_layout => Content::Useless(Cold::OtherLayout),
+            () if is_other_ssd => Content::Useless(Cold::OtherSsd),
+            () if bytes != self.layout.arena_bytes => Content::Useless(Cold::Cut),
+            () => Content::Arena(seed),
+        })
+    }
+
+    /// Empties a file and gives it the header of an arena that is not made yet.
+    pub(crate) fn begin(&self, file: &File, seed: u64) -> io::Result<()> {
+        file.set_len(0)?;
+        file.write_all_at(&self.encode(seed), 0)
     }
 }
 
@@ -209,20 +302,16 @@ impl Header {
         &self.words[AT_FLUSH / 8]
     }
 
-    /// Begins a new arena, not made completely yet, whose first cas unique comes after `cas`.
+    /// Begins to count flushes, and cas uniques after `cas`.
     pub(crate) fn begin(&self, cas: u64) {
-        // First of all, so that the file is known for one of ours.
-        self.words[0].store(u64::from_le_bytes(MAGIC), Release);
         self.words[AT_CAS / 8].store(cas, Relaxed);
         self.flush().store(1 << 32 | u64::from(NEVER), Relaxed);
     }
 
-    /// Ends the making of an arena, of which everything else is as it should be.
-    pub(crate) fn finish(&self, identity: &Identity<'_>, seed: u64) {
-        for (word, bytes) in self.words[..AT_CAS / 8].iter().zip(identity.encode(seed).chunks_exact(8)) {
-            crate::crash::step();
-            word.store(u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes")), Relaxed);
-        }
+    /// Ends the making of an arena, of which everything else is as it should be, for an SSD of this name.
+    pub(crate) fn finish(&self, ssd: &[u8]) {
+        crate::crash::step();
+        self.words[AT_SSD / 8].store(digest(ssd).to_le(), Relaxed);
         crate::crash::step();
         self.words[AT_STATE / 8].store(READY, Release);
     }
@@ -311,11 +400,15 @@ mod tests {
             index_bytes: None,
         };
         let layout = Layout::new(&sizes).expect("fits");
-        let page = Identity { clock: "c", ssd: b"s", evicts: true, layout: &layout }.encode(7);
-        assert_eq!(&page[..12], b"LARDERMM\x03\0\0\0");
+        let identity =
+            Identity { clock: "c", paths: b"p", ssd: b"s", evict: true, sizes: &sizes, layout: &layout };
+        let page = identity.encode(7);
+        assert_eq!(&page[..12], b"LARDERMM\x04\0\0\0");
         assert_eq!(page[12..16], crc(&page).to_le_bytes());
-        assert_eq!((word(&page, 16), word(&page, 24)), (digest(b"c"), digest(b"s")));
+        assert_eq!((word(&page, 16), word(&page, 24)), (digest(b"c"), digest(b"p")));
         assert_eq!((word(&page, 32), word(&page, 40), word(&page, 48)), (7, 1, layout.shards.into()));
-        assert!(page[48 + 12 * 8..].iter().all(|&byte| byte == 0));
+        assert_eq!((word(&page, 144), word(&page, 160), word(&page, 168)), (4 << 20, 512, 0));
+        assert!(page[184..4072].iter().all(|&byte| byte == 0), "the cas unique is given later");
+        assert_eq!((word(&page, 4072), word(&page, 4080), word(&page, 4088)), (digest(b"s"), 0, 0));
     }
 }

@@ -45,7 +45,7 @@ pub use clock::{Expiry, Seconds};
 pub use error::OpenError;
 pub use evict::Patience;
 pub use hash::KeyHash;
-pub use header::Cold;
+pub use header::{Cold, MadeFor};
 pub use ops::*;
 pub use read::{Loaded, ReadPlan};
 pub use ssd::health::SsdEvent;

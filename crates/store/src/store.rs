@@ -106,7 +106,6 @@ pub struct Store {
     layout: Layout,
     /// Each shard's index, by address and buckets.
     indexes: Vec<(usize, u32)>,
-    seed: u64,
     start: Start,
     next_victim: AtomicU32,
     /// The memory limit the arena was made for, and the one in force.

@@ -13,10 +13,17 @@ use seed::seed;
 
 const CLOCK: &str = "one boot";
 const SSD: &[u8] = b"one SSD";
+const PATHS: &[u8] = b"one path";
 
 fn memory_file() -> MemoryFile {
     let file = rustix::fs::memfd_create(c"larder-restart", rustix::fs::MemfdFlags::CLOEXEC);
-    MemoryFile { file: Arc::new(File::from(file.expect("memory"))), clock: CLOCK.into(), ssd: SSD.to_vec() }
+    MemoryFile {
+        file: Arc::new(File::from(file.expect("memory"))),
+        clock: CLOCK.into(),
+        paths: PATHS.to_vec(),
+        ssd: SSD.to_vec(),
+        allocate: false,
+    }
 }
 
 fn with_file(memory_mib: u64, ssd_segments: u64, memory: &MemoryFile) -> Config {
@@ -172,14 +179,17 @@ fn cold_reason(config: &Config) -> Cold {
     }
 }
 
+fn content(config: &Config) -> Vec<u8> {
+    let file = &config.memory_file.as_ref().expect("a file").file;
+    let mut content = vec![0; file.metadata().expect("a file").len() as usize];
+    file.read_exact_at(&mut content, 0).expect("it is that long");
+    content
+}
+
 #[test]
-fn memory_made_for_something_else_is_not_used_and_why_is_said() {
+fn memory_that_no_daemon_can_use_again_is_begun_anew_and_why_is_said() {
     type Change = fn(&mut Config);
-    let changes: [(Cold, Change); 6] = [
-        (Cold::OtherSize, |config| config.memory_bytes += 1 << 20),
-        (Cold::OtherSize, |config| config.ssd[0].bytes += SEGMENT_BYTES),
-        (Cold::OtherSize, |config| config.item_bytes = 1_000),
-        (Cold::OtherEvictions, |config| config.evict = false),
+    let changes: [(Cold, Change); 2] = [
         (Cold::OtherSsd, |config| config.memory_file.as_mut().expect("a file").ssd.push(1)),
         (Cold::OtherClock, |config| config.memory_file.as_mut().expect("a file").clock.push('!')),
     ];
@@ -194,40 +204,139 @@ fn memory_made_for_something_else_is_not_used_and_why_is_said() {
 }
 
 #[test]
-fn a_header_that_was_changed_is_not_believed() {
-    for (at, why) in [
-        (8, Cold::OtherVersion { found: 3 ^ 1 << 7 }),
-        (12, Cold::Damaged),
-        (33, Cold::Damaged),
-        (60, Cold::Damaged),
-        (3_000, Cold::Damaged),
-        (4_090, Cold::Unfinished),
-    ] {
+fn memory_made_with_other_options_is_refused_and_waits_for_these() {
+    let changes: [fn(&mut Config); 5] = [
+        |config| config.memory_bytes += 1 << 20,
+        |config| config.ssd[0].bytes += SEGMENT_BYTES,
+        |config| config.item_bytes = 1_000,
+        |config| config.evict = false,
+        |config| {
+            let memory = config.memory_file.as_mut().expect("a file");
+            (memory.ssd, memory.paths) = (b"another SSD".to_vec(), b"another path".to_vec());
+        },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let (rig, config) = begin(8, 8);
+        rig.set("key", b"value");
+        let before = content(&config);
+        let mut changed = config.clone();
+        change(&mut changed);
+        let refused = Store::open(&changed).map(|_| ()).expect_err("made with other options");
+        let OpenError::OtherOptions(made) = refused else { panic!("change {number}: {refused}") };
+        let sizes = (made.memory_bytes, made.ssd_segments, made.item_bytes, made.evict);
+        assert_eq!(sizes, (8 << 20, 8, config.item_bytes, true), "change {number}");
+        assert!(made.had_paths(PATHS) && made.is_on_clock(CLOCK) && made.index_bytes.is_none());
+        assert!(content(&config) == before, "change {number}: it was changed");
+        assert_eq!(rig.get("key").map(|item| item.value), Some(b"value".to_vec()));
+        let rig = again(rig, &config);
+        assert_eq!(warm(&rig), (1, 0), "change {number}");
+    }
+}
+
+#[test]
+fn sizes_that_come_to_the_same_layout_are_the_same() {
+    let (rig, config) = begin(8, 0);
+    rig.set("key", b"value");
+    let index_bytes = Some(rig.store.stats().index_bytes);
+    let rig = again(rig, &Config { index_bytes, ..config });
+    assert_eq!(warm(&rig), (1, 0));
+}
+
+#[test]
+fn a_header_that_is_not_whole_is_not_taken_for_one() {
+    let change = |at: u64| {
         let (rig, config) = begin(4, 0);
         rig.set("key", b"value");
         let file = &config.memory_file.as_ref().expect("a file").file;
         let mut byte = [0];
         file.read_exact_at(&mut byte, at).expect("it is that long");
         file.write_all_at(&[byte[0] ^ 1 << 7], at).expect("it can be written");
-        assert_eq!(cold_reason(&config), why, "byte {at}");
+        config
+    };
+    for at in [0, 8, 12, 33, 60, 3_000, 3_967] {
+        let config = change(at);
+        let before = content(&config);
+        let refused = Store::open(&config).map(|_| ()).expect_err("no memory file");
+        assert!(matches!(refused, OpenError::NotMemory), "byte {at}: {refused}");
+        assert!(content(&config) == before, "byte {at}: it was changed");
     }
+    assert_eq!(cold_reason(&change(4_073)), Cold::OtherSsd);
+    assert_eq!(cold_reason(&change(4_090)), Cold::Unfinished);
     let (_, config) = begin(4, 0);
     let file = &config.memory_file.as_ref().expect("a file").file;
     file.set_len(file.metadata().expect("a file").len() - 4096).expect("shorter");
-    assert_eq!(cold_reason(&config), Cold::OtherSize);
+    assert_eq!(cold_reason(&config), Cold::Cut);
+}
+
+/// A header as every version writes it: its magic, its format and its checksum.
+#[test]
+fn a_file_of_another_version_is_known_for_one() {
+    let memory = memory_file();
+    let mut page = [0; 4096];
+    page[..12].copy_from_slice(b"LARDERMM\x09\0\0\0");
+    let crc = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &page[..3968]) as u32;
+    page[12..16].copy_from_slice(&crc.to_le_bytes());
+    memory.file.write_all_at(&page, 0).expect("it can be written");
+    assert_eq!(cold_reason(&with_file(4, 0, &memory)), Cold::OtherVersion { found: 9 });
 }
 
 #[test]
 fn what_is_not_a_memory_file_is_left_alone() {
-    for content in [&b"a letter"[..], &[7; 10_000]] {
+    let in_the_middle = [vec![0; 40_000], b"a disk image".to_vec(), vec![0; 40_000]].concat();
+    let named = [b"LARDERMM is how a memory file begins".to_vec(), vec![b' '; 9_000]].concat();
+    let written_zeros = vec![0; 20_000];
+    for content in [b"a letter".to_vec(), vec![7; 10_000], in_the_middle, named, written_zeros] {
         let memory = memory_file();
-        memory.file.write_all_at(content, 0).expect("it can be written");
+        memory.file.write_all_at(&content, 0).expect("it can be written");
         let refused = Store::open(&with_file(4, 0, &memory)).map(|_| ()).expect_err("not a memory file");
         assert!(matches!(refused, OpenError::NotMemory), "{refused}");
+        assert_eq!(memory.file.metadata().expect("a file").len(), content.len() as u64);
         let mut still = vec![0; content.len()];
         memory.file.read_exact_at(&mut still, 0).expect("it is there");
-        assert_eq!(still, content);
+        assert!(still == content);
     }
+}
+
+#[test]
+fn a_sparse_file_with_data_behind_its_first_page_is_left_alone() {
+    let memory = memory_file();
+    memory.file.set_len(64 << 20).expect("a length");
+    memory.file.write_all_at(b"a file system's superblock", 65_600).expect("it can be written");
+    let refused = Store::open(&with_file(4, 0, &memory)).map(|_| ()).expect_err("not a memory file");
+    assert!(matches!(refused, OpenError::NotMemory), "{refused}");
+    let mut still = [0; 26];
+    memory.file.read_exact_at(&mut still, 65_600).expect("it is there");
+    assert_eq!(&still, b"a file system's superblock");
+    memory.file.set_len(0).and_then(|()| memory.file.set_len(64 << 20)).expect("a length");
+    assert_eq!(cold_reason(&with_file(4, 0, &memory)), Cold::Unfinished, "nothing was ever written to it");
+}
+
+#[test]
+fn memory_is_allocated_before_it_is_used() {
+    let blocks = |config: &Config| {
+        let file = &config.memory_file.as_ref().expect("a file").file;
+        let metadata = file.metadata().expect("a file");
+        (std::os::unix::fs::MetadataExt::blocks(&metadata) * 512, metadata.len())
+    };
+    let mut config = with_file(8, 0, &memory_file());
+    config.memory_file.as_mut().expect("a file").allocate = true;
+    let store = Store::open(&config).expect("it opens");
+    let (allocated, len) = blocks(&config);
+    assert!(allocated >= len && len > 7 << 20, "{allocated} of {len}");
+    store.make_ready(&config, SSD);
+    assert!(store.set_memory_limit(4 << 20), "a lower limit");
+    for second in 1..200 {
+        store.upkeep(Seconds(1_000 + second));
+    }
+    assert!(blocks(&config).0 >= len, "room that is given back may be gone when it is wanted again");
+    drop(store);
+    // As a daemon leaves it that did not allocate its file.
+    let file = &config.memory_file.as_ref().expect("a file").file;
+    let hole = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(file, hole, 1 << 20, 1 << 20).expect("a hole");
+    assert!(blocks(&config).0 < len);
+    assert!(matches!(Store::open(&config).expect("it opens").start(), Start::Warm { .. }));
+    assert!(blocks(&config).0 >= len);
 }
 
 struct Random(u64);

@@ -70,7 +70,10 @@ impl Worker {
             let counters = self.counters();
             if is_unread { &counters.unread_kicks } else { &counters.unsent_kicks }.up();
             if self.shared.logs(1) {
-                tracing::warn!(bytes, "closed a connection that held memory and stood still; see --conn-memory");
+                tracing::warn!(
+                    bytes,
+                    "closed a connection that held memory and stood still; see --conn-memory"
+                );
             }
             self.end(token);
         }

@@ -186,6 +186,45 @@ fn a_state_is_saved_at_a_stop_and_good_for_one_start() {
     assert!(said.contains("starting cold: it was made for another SSD"), "{said}");
 }
 
+/// What a daemon says that does not start with these options.
+fn refused(args: &[impl AsRef<str>]) -> String {
+    let folder = Folder::new();
+    let args: Vec<&str> = args.iter().map(AsRef::as_ref).collect();
+    let output = command(&args, &folder.0.join("port")).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    said
+}
+
+#[test]
+fn a_state_that_was_saved_with_other_options_waits_for_these() {
+    let folder = Folder::new();
+    let (state, ssd) = (folder.path("state"), format!("{}:80m", folder.path("ssd")));
+    let base = ["-p", "-1", "-l", "127.0.0.1", "--item-size", "1k", "--ssd", &ssd, "--state-file", &state];
+    let usual = [&base[..], &["-m", "12"]].concat();
+    let mut daemon = Daemon::start_in(folder, &usual);
+    daemon.connect().ask("set k 0 0 2\r\nhi\r\n", "STORED\r\n");
+    end(&mut daemon, Signal::TERM);
+    let saved = fs::read(&state).expect("a state");
+    let said = refused(&[&base[..], &["-m", "13"]].concat());
+    assert!(said.contains("it was made with -m 12 MiB (here: 13 MiB)"), "{said}");
+    assert!(fs::read(&state).expect("a state") == saved);
+    again(&mut daemon, &usual);
+    assert_eq!(daemon.connect().ask("get k\r\n", "END\r\n"), "VALUE k 0 2\r\nhi\r\nEND\r\n");
+}
+
+#[test]
+fn a_place_where_no_state_can_be_saved_is_refused_at_the_start() {
+    let folder = Folder::new();
+    let state = folder.path("none/state");
+    let args = ["-p", "-1", "-l", "127.0.0.1", "--state-file", &state];
+    let said = refused(&args);
+    assert!(said.contains("none") && said.contains("create it first"), "{said}");
+    // Where not even root makes a file.
+    let said = refused(&[&args[..4], &["--state-file", "/proc/larder.state"]].concat());
+    assert!(said.contains("no state can be saved there"), "{said}");
+}
+
 #[test]
 fn memory_that_is_of_no_use_is_said_to_be_and_why() {
     let folder = Folder::new();
@@ -210,12 +249,18 @@ fn memory_that_is_of_no_use_is_said_to_be_and_why() {
     let usual = with(&["-m", "16"], &ssd);
     assert!(run(&usual).contains("starting cold: it is new"));
     assert!(run(&usual).contains("1 items are back"));
-    let size = run(&with(&["-m", "20"], &ssd));
-    assert!(size.contains("starting cold: it was made for another size"), "{size}");
-    run(&usual);
-    let ssd_changed = run(&with(&["-m", "16"], &other));
-    assert!(ssd_changed.contains("starting cold: it was made for another SSD"), "{ssd_changed}");
-    run(&usual);
+    for (changed, said) in [
+        (with(&["-m", "20"], &ssd), "-m 16 MiB (here: 20 MiB)"),
+        (with(&["-m", "16", "--item-size", "2k"], &ssd), "--item-size 1 KiB (here: 2 KiB)"),
+        (with(&["-m", "16", "--index-memory", "2"], &ssd), "--index-memory not given (here: 2 MiB)"),
+        (with(&["-m", "16", "-M"], &ssd), "no -M (here: with)"),
+        (with(&["-m", "16"], &ssd.replace(":80m", ":800m")), "an --ssd tier of 64 MiB (here: 784 MiB)"),
+        (with(&["-m", "16"], &other), "another --ssd path"),
+    ] {
+        let refusal = refused(&changed);
+        assert!(refusal.contains(&format!("it was made with {said}; it is left as it is")), "{refusal}");
+    }
+    assert!(run(&usual).contains("1 items are back"), "a refused start changes nothing");
     let without: Vec<String> =
         base.iter().chain(&["-m", "16", "--ssd", &ssd]).map(|s| s.to_string()).collect();
     run(&without);
@@ -226,9 +271,6 @@ fn memory_that_is_of_no_use_is_said_to_be_and_why() {
         file.write_all_at(bytes, at).expect("it can be written");
     };
     assert!(run(&usual).contains("1 items are back"));
-    patch(8, &[9]);
-    let version = run(&usual);
-    assert!(version.contains("starting cold: it was made by another version (format 9;"), "{version}");
     patch(4_088, &[0; 8]);
     let half = run(&usual);
     assert!(half.contains("starting cold: it was not completely made"), "{half}");
@@ -251,6 +293,51 @@ fn a_file_that_is_not_a_memory_file_is_refused_and_left_as_it_is() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("left as it is: remove it, or name another"), "{said}");
     assert_eq!(fs::read_to_string(folder.0.join("letter")).expect("still there"), letter);
+}
+
+/// A tmpfs that goes with its value.
+struct Mount(PathBuf);
+
+impl Mount {
+    /// `None`, said aloud, where nothing can be mounted.
+    fn new(path: PathBuf, size: &str) -> Option<Mount> {
+        fs::create_dir(&path).expect("a folder");
+        let how = ["-t", "tmpfs", "-o", size, "tmpfs"];
+        let done = std::process::Command::new("mount").args(how).arg(&path).output();
+        if done.is_ok_and(|output| output.status.success()) {
+            return Some(Mount(path));
+        }
+        println!("SKIPPED: no file system can be mounted here");
+        None
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).output();
+    }
+}
+
+#[test]
+fn a_file_system_that_fills_later_ends_nothing() {
+    let folder = Folder::new();
+    let Some(mount) = Mount::new(folder.0.join("mount"), "size=24m") else { return };
+    let said = refused(&["-p", "-1", "-l", "127.0.0.1", "-m", "32", "-e", &folder.path("mount/memory")]);
+    assert!(said.contains("has room for 24 MiB"), "{said}");
+    let args = ["-p", "-1", "-l", "127.0.0.1", "-m", "16", "-e", &folder.path("mount/memory")];
+    let mut daemon = Daemon::start_in(folder, &args);
+    let filler = vec![1; 1 << 20];
+    let mut file = File::create(mount.0.join("filler")).expect("a file");
+    while file.write_all(&filler).is_ok() {}
+    let mut peer = daemon.connect();
+    for number in 0..3_000 {
+        let value = "v".repeat(10_000);
+        peer.send(format!("set k{number} 0 0 10000 noreply\r\n{value}\r\n"));
+    }
+    peer.works();
+    daemon.stop();
+    // Before the folder it lies in.
+    drop((file, mount));
 }
 
 #[test]

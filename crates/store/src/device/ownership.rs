@@ -103,7 +103,9 @@ pub(super) fn examine(source: &impl Source, slices: Slices, whole_bytes: u64) ->
     }
     Ok(match (of_slice, ends_are_zero(source, &(0..whole_bytes))?) {
         (Extents::Disk, true) => Content::Unmarked,
-        (Extents::Data(_), _) => Content::Foreign("there is data between its ends, or zeros were written there"),
+        (Extents::Data(_), _) => {
+            Content::Foreign("there is data between its ends, or zeros were written there")
+        }
         _ => Content::Foreign("the beginning or the end of the whole is not empty"),
     })
 }

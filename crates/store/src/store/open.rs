@@ -1,8 +1,13 @@
 //! Opening a store: empty, or with what an earlier process left in the memory file.
 
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 
 use super::compaction::Compaction;
 use super::sweep::Sweep;
@@ -29,8 +34,14 @@ pub struct MemoryFile {
     pub file: Arc<File>,
     /// Names the clock that the store's seconds are counted on: memory with another's times is of no use.
     pub clock: String,
+    /// Names the SSD's files and devices as the operator does: memory of an SSD with other names is of use
+    /// with that one, and refused with this.
+    pub paths: Vec<u8>,
     /// Names what the SSD holds, as it is found: memory that points at something else is of no use.
     pub ssd: Vec<u8>,
+    /// Whether all of the file is allocated before it is used. In a file system that other files can fill, a
+    /// page that finds no room ends the process.
+    pub allocate: bool,
 }
 
 /// How a store began.
@@ -59,26 +70,26 @@ impl Store {
     /// Opens a store: with what its memory file holds, if that is of use, and else empty; [`Store::start`]
     /// tells which. An empty one with a memory file is of use to a later process only after
     /// [`Store::make_ready`].
+    ///
+    /// # Errors
+    /// See [`OpenError`]. A memory file that is refused is left as it is.
     pub fn open(config: &Config) -> Result<Store, OpenError> {
         let homes = stripe(&config.ssd);
-        let layout = Layout::new(&sizes_of(config, homes.len()))?;
-        let map = |source| OpenError::Map { bytes: layout.arena_bytes, source };
-        let mut found = Content::Useless(Cold::NoFile);
-        if let Some(memory) = &config.memory_file {
-            found = identity_of(memory, &memory.ssd, config, &layout).examine(&memory.file).map_err(map)?;
-            if let Content::Useless(_) = found {
-                // Emptied first: what an earlier process left must not be taken for zeros.
-                memory.file.set_len(0).map_err(map)?;
-                memory.file.set_len(layout.arena_bytes).map_err(map)?;
+        let sizes = sizes_of(config, homes.len());
+        let layout = Layout::new(&sizes)?;
+        let (seed, cold) = match &config.memory_file {
+            Some(memory) => {
+                let identity = identity_of(memory, &memory.ssd, config, &sizes, &layout);
+                open_memory(memory, &identity, config.seed)?
             }
-        }
-        let (seed, cold) = match found {
-            Content::Arena(seed) => (seed, None),
-            Content::Useless(why) => (config.seed, Some(why)),
-            Content::Foreign => return Err(OpenError::NotMemory),
+            None => (config.seed, Some(Cold::NoFile)),
         };
         let file = config.memory_file.as_ref().map(|memory| &*memory.file);
-        let arena = Arena::new(layout.arena_bytes as usize, file).map_err(map)?;
+        let map = |source| OpenError::Map { bytes: layout.arena_bytes, source };
+        let mut arena = Arena::new(layout.arena_bytes as usize, file).map_err(map)?;
+        if config.memory_file.as_ref().is_some_and(|memory| memory.allocate) {
+            arena = arena.keeping_pages();
+        }
         let mut store = Store::carve(arena, config, layout, homes, seed);
         store.start = match cold {
             Some(why) => store.begin(why, config.first_cas),
@@ -96,8 +107,8 @@ impl Store {
     /// store that began cold, nothing that was on the SSD before may verify; for a warm one it is a new
     /// name for the same content.
     pub fn make_ready(&self, config: &Config, ssd: &[u8]) {
-        if let Some(memory) = &config.memory_file {
-            self.tiers.header.finish(&identity_of(memory, ssd, config, &self.layout), self.seed);
+        if config.memory_file.is_some() {
+            self.tiers.header.finish(ssd);
         }
     }
 
@@ -143,7 +154,6 @@ impl Store {
             shards,
             layout,
             indexes,
-            seed,
             start: Start::Cold(Cold::NoFile),
             next_victim: AtomicU32::new(0),
             memory_bytes: config.memory_bytes,
@@ -213,13 +223,63 @@ impl Store {
     }
 }
 
+/// Finds out what a memory file holds and readies it to be mapped. Returns the store's seed, and why it begins
+/// empty if it does.
+fn open_memory(
+    memory: &MemoryFile,
+    identity: &Identity<'_>,
+    seed: u64,
+) -> Result<(u64, Option<Cold>), OpenError> {
+    let bytes = identity.layout.arena_bytes;
+    let map = |source| OpenError::Map { bytes, source };
+    let (seed, cold) = match identity.examine(&memory.file).map_err(map)? {
+        Content::Arena(seed) => (seed, None),
+        Content::Useless(why) => (seed, Some(why)),
+        Content::OtherOptions(made) => return Err(OpenError::OtherOptions(made)),
+        Content::Foreign => return Err(OpenError::NotMemory),
+    };
+    if cold.is_some() {
+        identity.begin(&memory.file, seed).and_then(|()| memory.file.set_len(bytes)).map_err(map)?;
+    }
+    if memory.allocate
+        && let Err(source) = allocate(&memory.file, bytes, cold.is_some())
+    {
+        if cold.is_some() {
+            // It had nothing of use, and shall not keep room that is short.
+            let _ = memory.file.set_len(0);
+        }
+        return Err(OpenError::NoRoom { bytes, source });
+    }
+    Ok((seed, cold))
+}
+
+/// Gives a file all its blocks. Where the file system cannot do that, zeros are written behind the header of a
+/// file that is `new`.
+fn allocate(file: &File, bytes: u64, new: bool) -> io::Result<()> {
+    loop {
+        match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
+            Ok(()) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    const STEP: u64 = 1 << 20;
+    let zeros = vec![0; STEP as usize];
+    for at in (HEADER_PAGE_BYTES as u64..bytes).step_by(STEP as usize).take_while(|_| new) {
+        file.write_all_at(&zeros[..STEP.min(bytes - at) as usize], at)?;
+    }
+    Ok(())
+}
+
 fn identity_of<'a>(
     memory: &'a MemoryFile,
     ssd: &'a [u8],
     config: &Config,
+    sizes: &'a Sizes,
     layout: &'a Layout,
 ) -> Identity<'a> {
-    Identity { clock: &memory.clock, ssd, evicts: config.evict, layout }
+    Identity { clock: &memory.clock, paths: &memory.paths, ssd, evict: config.evict, sizes, layout }
 }
 
 fn sizes_of(config: &Config, ssd_segments: usize) -> Sizes {

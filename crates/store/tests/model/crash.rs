@@ -40,7 +40,14 @@ pub(super) fn memory_file(content: Option<&File>) -> MemoryFile {
             file.write_all_at(copy, 0).expect("memory");
         });
     }
-    MemoryFile { file: Arc::new(file), clock: "simulated".into(), ssd: b"simulated".to_vec() }
+    let name = || b"simulated".to_vec();
+    MemoryFile {
+        file: Arc::new(file),
+        clock: "simulated".into(),
+        paths: name(),
+        ssd: name(),
+        allocate: false,
+    }
 }
 
 impl Sim {
