@@ -1,18 +1,21 @@
 //! Starts everything in the right order, waits for a signal, stops everything.
 
-use std::fs;
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use larder_store::Store;
-use larder_store::device::{Device, IoKind, QueueOptions, SLOT_BYTES, Wake, choose, open_queue, probe_uring};
+use larder_store::device::{
+    Device, IoKind, IoQueue, QueueOptions, SLOT_BYTES, Wake, choose, open_queue, probe_uring,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::config::{Config, Io, Personality};
+use crate::notice::{self, Notice};
 use crate::shared::Shared;
 use crate::worker::{Inbox, Worker};
 use crate::{budget, descriptors, listen, log, memory, process, ssd};
@@ -20,26 +23,34 @@ use crate::{budget, descriptors, listen, log, memory, process, ssd};
 /// Reads and writes that one worker may have under way.
 const QUEUE_DEPTH: u32 = 256;
 
+/// How long the workers may take to end after the daemon is told to stop: their drain, and a little. A worker
+/// that takes longer waits for a device that does not answer.
+const STOP: Duration = Duration::from_secs(4);
+
 /// Runs a daemon until it is told to stop.
 ///
 /// # Errors
 /// A text for the operator that says what to do.
 pub fn run(mut config: Config) -> Result<ExitCode, String> {
     process::give_back_large_buffers();
-    let listeners = listen::open(&config)?;
-    // Before root is given up: only root may raise a hard limit.
-    descriptors::raise(&mut config);
+    // Before any thread starts. The caller waits, so that a failure further down is its exit code.
+    let background = match config.daemon {
+        true => Some(
+            process::Background::enter().map_err(|error| format!("cannot go to the background: {error}"))?,
+        ),
+        false => None,
+    };
+    log::start();
     // Before a file is made that the memory could not index.
     if let Some(spans) = ssd::foreseen(&config) {
         Store::check_sizes(&memory::store_config(&config, spans, 0))
             .map_err(|error| memory::refused(&error))?;
     }
     memory::check_options(&config)?;
+    let bound = listen::bind(&config)?;
     let mut ssd = ssd::open(&config)?;
-    if config.daemon {
-        process::daemonize().map_err(|error| format!("cannot go to the background: {error}"))?;
-    }
-    log::start();
+    // Before root is given up: only root may raise a hard limit.
+    descriptors::raise(&mut config);
     if let Some(user) = config.user.as_ref().filter(|_| process::is_root()) {
         process::become_user(user).map_err(|error| format!("cannot become user \"{user}\": {error}"))?;
     }
@@ -48,21 +59,64 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     }
     let (kind, io) = io_kind(&config, ssd.files.is_empty())?;
     let memory::Opened { store, clock, saving, said } = memory::open_store(&config, &mut ssd)?;
-    // Last of all that can fail: whoever reads the file finds a daemon that serves.
-    if let Some(path) = &config.port_file {
-        listen::announce(path, &listeners)
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    }
-    if let Some(path) = &config.pidfile {
-        let text = format!("{}\n", std::process::id());
-        fs::write(path, text)
-            .map_err(|error| format!("cannot write the pid to {}: {error}", path.display()))?;
-    }
+    let listeners = bound.listen(&config)?;
+    // Last of all that can fail: whoever reads one of these finds a daemon that serves.
+    let notices = announce(&config, &listeners)?;
     let shared = Arc::new(Shared::new(store, clock, config, io));
     if let Some(port) = listeners.iter().find_map(|listener| listener.port) {
         shared.tcp_port.store(u32::from(port), Relaxed);
     }
     greet(&shared, &listeners, &ssd, said);
+    if let Some(background) = background {
+        log::flush();
+        background.serving().map_err(|error| format!("cannot leave the terminal: {error}"))?;
+    }
+    let listeners = Arc::new(listeners);
+    let result = serve(&shared, listeners.clone(), ssd.devices(), kind);
+    listeners.iter().for_each(listen::Listener::remove_file);
+    notices.into_iter().for_each(Notice::remove);
+    let stragglers = result?;
+    if stragglers > 0 {
+        tracing::error!(workers = stragglers, "the SSD does not answer; ending without its last operations");
+    }
+    match saving {
+        Some(_) if stragglers > 0 => Err("the memory is not saved: a worker still uses it".into()),
+        Some(saving) => save(&shared, &saving),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Writes the files by which others find the daemon.
+fn announce(config: &Config, listeners: &[listen::Listener]) -> Result<Vec<Notice>, String> {
+    let mut notices = Vec::new();
+    if let Some(path) = &config.pidfile {
+        let put = Notice::put(path, format!("{}\n", std::process::id()), notice::is_pid);
+        notices.push(put.map_err(|error| format!("-P: {error}"))?);
+    }
+    if let Some(path) = &config.port_file {
+        let put = Notice::put(path, listen::announcement(listeners), notice::is_port);
+        // It stays: it was asked for by whoever started the daemon, and tells of a port that was in use.
+        put.map_err(|error| format!("MEMCACHED_PORT_FILENAME: {error}"))?;
+    }
+    Ok(notices)
+}
+
+/// Saves the memory. The workers are gone: what it holds is what was acknowledged.
+fn save(shared: &Shared, saving: &memory::Saving) -> Result<ExitCode, String> {
+    let bytes = saving.save(&shared.clock)?;
+    if let Some(path) = &shared.config.state_file {
+        tracing::info!("--state-file {}: {} MiB saved", path.display(), mib(bytes));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Serves until a signal or a command ends it. Returns how many workers have not ended.
+fn serve(
+    shared: &Arc<Shared>,
+    listeners: Arc<Vec<listen::Listener>>,
+    devices: Vec<Arc<dyn Device>>,
+    kind: IoKind,
+) -> Result<usize, String> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(|error| format!("signals: {error}"))?;
     let stopper = shared.clone();
@@ -76,85 +130,95 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
             }
         }
     });
-    let result = work(&shared, listeners, ssd.devices(), kind);
+    let result = work(shared, listeners, devices, kind);
     watch_signals.close();
     if let Ok(watcher) = watcher {
         let _ = watcher.join();
     }
-    let config = &shared.config;
-    if let Some(path) = &config.pidfile {
-        let _ = fs::remove_file(path);
-    }
-    if let Some(unix) = &config.unix_socket {
-        let _ = fs::remove_file(&unix.path);
-    }
-    result?;
-    if let Some(saving) = saving {
-        // The workers are gone: what the memory holds now is what was acknowledged.
-        let bytes = saving.save(&shared.clock)?;
-        if let Some(path) = &config.state_file {
-            tracing::info!("--state-file {}: {} MiB saved", path.display(), mib(bytes));
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+    result
 }
 
-/// Runs the workers, each on a thread of its own, until all have stopped.
+/// Runs the workers, each on a thread of its own, until all have stopped or have had their time to. Returns
+/// how many have not.
 fn work(
     shared: &Arc<Shared>,
-    listeners: Vec<listen::Listener>,
+    listeners: Arc<Vec<listen::Listener>>,
     devices: Vec<Arc<dyn Device>>,
     kind: IoKind,
-) -> Result<(), String> {
-    let listeners = Arc::new(listeners);
+) -> Result<usize, String> {
     let inboxes: Result<Vec<_>, _> = (0..shared.config.threads).map(|_| Inbox::new()).collect();
     let inboxes = Arc::new(inboxes.map_err(|error| format!("cannot make an event descriptor: {error}"))?);
     for inbox in inboxes.iter() {
         shared.add_waker(inbox.waker().map_err(|error| error.to_string())?);
     }
-    let mut threads = Vec::new();
+    let (ended, ends) = mpsc::channel();
     for number in 0..shared.config.threads {
         let (shared, inboxes, listeners) = (shared.clone(), inboxes.clone(), listeners.clone());
-        let devices = devices.clone();
-        let run = move || -> Result<(), String> {
-            let stop_all = StopAll(&shared);
-            let slab_slots = budget::slab_bytes(&shared.config) / SLOT_BYTES as u64;
-            let options = QueueOptions {
-                depth: QUEUE_DEPTH,
-                slab_slots: slab_slots as u32,
-                wake: Wake::Edge,
-                ..QueueOptions::default()
+        let (devices, ended) = (devices.clone(), ended.clone());
+        let run = move || {
+            let end = End { shared: &shared, ended: Some(ended) };
+            let open = || -> Result<Worker, String> {
+                let queue = match devices.is_empty() {
+                    true => None,
+                    false => Some(open_io(&shared, &devices, kind)?),
+                };
+                Worker::new(number, shared.clone(), inboxes, listeners, queue).map_err(|e| e.to_string())
             };
-            let queue = match devices.is_empty() {
-                true => None,
-                false => {
-                    shared.budget.exchange(0, slab_slots * SLOT_BYTES as u64);
-                    Some(open_queue(kind, &devices, options).map_err(|error| format!("--io: {error}"))?.queue)
-                }
-            };
-            let worker =
-                Worker::new(number, shared.clone(), inboxes, listeners, queue).map_err(|e| e.to_string())?;
-            let result = worker.run().map_err(|error| format!("worker {number} failed: {error}"));
-            drop(stop_all);
-            result
+            let run =
+                |worker: Worker| worker.run().map_err(|error| format!("worker {number} failed: {error}"));
+            end.report(open().and_then(run));
         };
         let thread = thread::Builder::new().name(format!("larder-{number}")).spawn(run);
-        threads.push(thread.map_err(|error| format!("cannot start a thread: {error}"))?);
+        thread.map_err(|error| format!("cannot start a thread: {error}"))?;
     }
-    let mut result = Ok(());
-    for thread in threads {
-        let ended = thread.join().unwrap_or_else(|_| Err("a worker panicked".into()));
-        result = result.and(ended);
+    drop(ended);
+    shared.wait_for_stop();
+    let until = Instant::now() + STOP;
+    let (mut result, mut left) = (Ok(()), shared.config.threads);
+    while left > 0 {
+        match ends.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(end) => (result, left) = (result.and(end), left - 1),
+            Err(_) => break,
+        }
     }
-    result
+    result.map(|()| left)
 }
 
-/// When one worker ends, all do: a daemon with fewer would serve only some of its clients.
-struct StopAll<'a>(&'a Shared);
+/// Opens a worker's queue to the devices, out of the memory that connections share with it.
+fn open_io(shared: &Shared, devices: &[Arc<dyn Device>], kind: IoKind) -> Result<Box<dyn IoQueue>, String> {
+    let slab_slots = budget::slab_bytes(&shared.config) / SLOT_BYTES as u64;
+    let options = QueueOptions {
+        depth: QUEUE_DEPTH,
+        slab_slots: slab_slots as u32,
+        wake: Wake::Edge,
+        ..QueueOptions::default()
+    };
+    shared.budget.exchange(0, slab_slots * SLOT_BYTES as u64);
+    Ok(open_queue(kind, devices, options).map_err(|error| format!("--io: {error}"))?.queue)
+}
 
-impl Drop for StopAll<'_> {
+/// Reports a worker's end. When one ends, all do: a daemon with fewer would serve only some of its clients.
+struct End<'a> {
+    shared: &'a Shared,
+    ended: Option<mpsc::Sender<Result<(), String>>>,
+}
+
+impl End<'_> {
+    fn report(mut self, result: Result<(), String>) {
+        self.send(result);
+    }
+
+    fn send(&mut self, result: Result<(), String>) {
+        if let Some(ended) = self.ended.take() {
+            self.shared.stop();
+            let _ = ended.send(result);
+        }
+    }
+}
+
+impl Drop for End<'_> {
     fn drop(&mut self) {
-        self.0.stop();
+        self.send(Err("a worker panicked".into()));
     }
 }
 
@@ -225,4 +289,74 @@ fn greet(shared: &Shared, listeners: &[listen::Listener], ssd: &ssd::Ssd, said: 
         None => {}
     }
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use larder_store::{SEGMENT_BYTES, Span};
+    use std::io;
+    use std::net::TcpStream;
+    use std::sync::Mutex;
+
+    /// A device of which no write ever returns.
+    struct Hung(Mutex<mpsc::Sender<()>>);
+
+    impl Device for Hung {
+        fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        fn write_at(&self, _: &[u8], _: u64) -> io::Result<usize> {
+            let _ = self.0.lock().expect("no panic").send(());
+            loop {
+                thread::park();
+            }
+        }
+
+        fn discard(&self, _: u64, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn len(&self) -> u64 {
+            8 * SEGMENT_BYTES
+        }
+
+        fn alignment(&self) -> usize {
+            4096
+        }
+    }
+
+    #[test]
+    fn a_device_that_never_answers_does_not_keep_the_daemon_from_ending() {
+        let args = ["memcached", "-t", "2", "-m", "16", "-p", "-1", "-l", "127.0.0.1"];
+        let config = Config::from_args(args).expect("valid options");
+        let span = Span { device: 0, offset: 0, bytes: 8 * SEGMENT_BYTES };
+        let store = Store::open(&memory::store_config(&config, vec![span], 1)).expect("it fits");
+        let listeners = Arc::new(listen::open(&config).expect("a port is free"));
+        let port = listeners[0].port.expect("it is TCP");
+        let shared = Arc::new(Shared::new(store, crate::clock::Clock::new(), config, "threads"));
+        let (written, is_written) = mpsc::channel();
+        let devices: Vec<Arc<dyn Device>> = vec![Arc::new(Hung(Mutex::new(written)))];
+        let working = shared.clone();
+        let daemon = thread::spawn(move || work(&working, listeners, devices, IoKind::Threads));
+        let mut peer = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+        let sets = thread::spawn(move || {
+            let value = "v".repeat(8_000);
+            // Until the daemon ends.
+            for number in 0..100_000 {
+                let set = format!("set k{number} 0 0 8000 noreply\r\n{value}\r\n");
+                if peer.write_all(set.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        });
+        is_written.recv_timeout(Duration::from_secs(30)).expect("a write is under way");
+        let began = Instant::now();
+        shared.stop();
+        let left = daemon.join().expect("no panic").expect("no worker fails");
+        assert!(left > 0, "the device hangs");
+        assert!(began.elapsed() < STOP + Duration::from_secs(4), "{:?}", began.elapsed());
+        sets.join().expect("no panic");
+    }
 }

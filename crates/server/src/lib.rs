@@ -15,6 +15,7 @@ pub mod echo;
 pub mod listen;
 pub mod log;
 pub mod memory;
+mod notice;
 pub mod owned_file;
 pub mod prefixes;
 pub mod process;

@@ -1,12 +1,11 @@
-//! Listening sockets: bound, described, announced. Nobody is accepted here.
+//! Listening sockets: bound when the daemon starts, listening once it can serve. Nobody is accepted here.
 
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -20,15 +19,37 @@ pub struct Listener {
     pub name: String,
     /// Its TCP port, if it has one.
     pub port: Option<u16>,
+    /// Whether it is reached from this host only.
+    pub is_local: bool,
+    /// The file of a Unix socket: its device and inode.
+    file: Option<(PathBuf, u64, u64)>,
 }
 
-/// Opens every socket of the configuration.
+impl Listener {
+    /// Removes the file of a Unix socket, if it is still this one's.
+    pub fn remove_file(&self) {
+        let Some((path, device, inode)) = &self.file else { return };
+        if fs::symlink_metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (*device, *inode)) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The addresses of a daemon that does not serve yet. A peer that connects to one is refused, so that a health
+/// check does not pass before the store is open.
+pub struct Bound {
+    tcp: Vec<(Socket, SocketAddr)>,
+}
+
+/// Takes the TCP addresses of the configuration for this process, and finds out whether its Unix socket is free.
 ///
 /// # Errors
 /// A text for the operator that says what to do.
-pub fn open(config: &Config) -> Result<Vec<Listener>, String> {
+pub fn bind(config: &Config) -> Result<Bound, String> {
+    let mut tcp: Vec<(Socket, SocketAddr)> = Vec::new();
     if let Some(unix) = &config.unix_socket {
-        return Ok(vec![open_unix(unix, config.backlog)?]);
+        check_stale(&unix.path).map_err(|what| unix_problem(unix, &what))?;
+        return Ok(Bound { tcp });
     }
     let port = match config.tcp_port {
         TcpPort::Off => {
@@ -37,7 +58,6 @@ pub fn open(config: &Config) -> Result<Vec<Listener>, String> {
         TcpPort::Ephemeral => 0,
         TcpPort::Fixed(port) => port,
     };
-    let mut listeners: Vec<Listener> = Vec::new();
     for entry in &config.listen {
         let host = entry.host.as_deref().unwrap_or("*");
         let addresses = entry
@@ -46,20 +66,27 @@ pub fn open(config: &Config) -> Result<Vec<Listener>, String> {
         for address in addresses {
             let any_v6 = entry.host.is_none() && address.is_ipv6();
             // The kernel picks one port; both families use it.
-            let picked =
-                listeners.iter().find_map(|open| open.port).filter(|_| any_v6 && address.port() == 0);
+            let picked = tcp.first().map(|(_, bound)| bound.port()).filter(|_| any_v6 && address.port() == 0);
             let address = SocketAddr::new(address.ip(), picked.unwrap_or(address.port()));
-            match open_tcp(address, config.backlog) {
-                Ok(listener) => listeners.push(listener),
+            match bind_tcp(address) {
+                Ok(bound) => tcp.push(bound),
                 Err(_) if any_v6 => {}
                 Err(error) => return Err(tcp_problem(address, &error)),
             }
         }
     }
-    Ok(listeners)
+    Ok(Bound { tcp })
 }
 
-fn open_tcp(address: SocketAddr, backlog: u32) -> io::Result<Listener> {
+/// Binds and listens at once.
+///
+/// # Errors
+/// A text for the operator that says what to do.
+pub fn open(config: &Config) -> Result<Vec<Listener>, String> {
+    bind(config)?.listen(config)
+}
+
+fn bind_tcp(address: SocketAddr) -> io::Result<(Socket, SocketAddr)> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
@@ -67,10 +94,33 @@ fn open_tcp(address: SocketAddr, backlog: u32) -> io::Result<Listener> {
     }
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    socket.listen(backlog.min(i32::MAX as u32) as i32)?;
-    let bound = socket.local_addr()?.as_socket();
-    let name = bound.map_or_else(|| address.to_string(), |bound| bound.to_string());
-    Ok(Listener { socket: socket.into(), name, port: bound.map(|bound| bound.port()) })
+    let bound = socket.local_addr()?.as_socket().unwrap_or(address);
+    Ok((socket, bound))
+}
+
+impl Bound {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// A text for the operator that says what to do.
+    pub fn listen(self, config: &Config) -> Result<Vec<Listener>, String> {
+        let backlog = config.backlog.min(i32::MAX as u32) as i32;
+        let mut listeners = Vec::new();
+        for (socket, address) in self.tcp {
+            socket.listen(backlog).map_err(|error| tcp_problem(address, &error))?;
+            listeners.push(Listener {
+                socket: socket.into(),
+                name: address.to_string(),
+                port: Some(address.port()),
+                is_local: address.ip().is_loopback(),
+                file: None,
+            });
+        }
+        if let Some(unix) = &config.unix_socket {
+            listeners.push(listen_unix(unix, backlog).map_err(|what| unix_problem(unix, &what))?);
+        }
+        Ok(listeners)
+    }
 }
 
 fn tcp_problem(address: SocketAddr, error: &io::Error) -> String {
@@ -85,51 +135,112 @@ fn tcp_problem(address: SocketAddr, error: &io::Error) -> String {
     format!("cannot listen on {address}: {error}{advice}")
 }
 
-fn open_unix(unix: &UnixSocket, backlog: u32) -> Result<Listener, String> {
-    let shown = unix.path.display();
-    remove_stale(&unix.path).map_err(|what| format!("cannot listen on {shown}: {what}"))?;
-    let open = || -> io::Result<Socket> {
+fn unix_problem(unix: &UnixSocket, what: &str) -> String {
+    format!("cannot listen on {}: {what}", unix.path.display())
+}
+
+fn listen_unix(unix: &UnixSocket, backlog: i32) -> Result<Listener, String> {
+    if check_stale(&unix.path)? {
+        fs::remove_file(&unix.path)
+            .map_err(|error| format!("the stale socket cannot be removed: {error}"))?;
+    }
+    let open = || -> io::Result<(Socket, fs::Metadata)> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
         socket.bind(&SockAddr::unix(&unix.path)?)?;
+        let metadata = fs::symlink_metadata(&unix.path)?;
         fs::set_permissions(&unix.path, fs::Permissions::from_mode(unix.mode))?;
-        socket.listen(backlog.min(i32::MAX as u32) as i32)?;
-        Ok(socket)
+        socket.listen(backlog)?;
+        Ok((socket, metadata))
     };
-    match open() {
-        Ok(socket) => {
-            Ok(Listener { socket: socket.into(), name: unix.path.display().to_string(), port: None })
-        }
-        Err(error) => Err(format!(
-            "cannot listen on {shown}: {error}; choose another path with -s, in a directory you can write"
-        )),
-    }
+    let (socket, metadata) = open()
+        .map_err(|error| format!("{error}; choose another path with -s, in a directory you can write"))?;
+    Ok(Listener {
+        socket: socket.into(),
+        name: unix.path.display().to_string(),
+        port: None,
+        is_local: true,
+        file: Some((unix.path.clone(), metadata.dev(), metadata.ino())),
+    })
 }
 
-/// Removes a socket that nobody listens on any more; anything else in the way stays.
-fn remove_stale(path: &Path) -> Result<(), String> {
-    let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
+/// Whether there is a socket that no process listens on any more; with anything else in the way there is a
+/// reason not to use the path.
+fn check_stale(path: &Path) -> Result<bool, String> {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(false) };
     if !metadata.file_type().is_socket() {
         return Err("there is a file that is no socket; remove it or choose another path with -s".into());
     }
-    if UnixStream::connect(path).is_ok() {
-        return Err("another process listens there; stop it, or choose another path with -s".into());
+    let connect = || -> io::Result<()> {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        socket.connect(&SockAddr::unix(path)?)
+    };
+    match connect() {
+        // Only this tells that there is no listener. A queue that is full, or a lack of rights, does not.
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(true),
+        _ => Err("another process listens there; stop it, or choose another path with -s".into()),
     }
-    fs::remove_file(path).map_err(|error| format!("the stale socket cannot be removed: {error}"))
 }
 
-/// Writes the names of the sockets where `MEMCACHED_PORT_FILENAME` says, all at once.
-pub fn announce(path: &Path, listeners: &[Listener]) -> io::Result<()> {
-    let lines: String = listeners
-        .iter()
-        .map(|listener| match listener.port {
-            Some(port) if listener.name.starts_with('[') => format!("TCP INET6: {port}\n"),
-            Some(port) => format!("TCP INET: {port}\n"),
-            None => format!("UNIX: {}\n", listener.name),
+/// The lines that `MEMCACHED_PORT_FILENAME` asks for.
+pub fn announcement(listeners: &[Listener]) -> String {
+    let line = |listener: &Listener| match listener.port {
+        Some(port) if listener.name.starts_with('[') => format!("TCP INET6: {port}\n"),
+        Some(port) => format!("TCP INET: {port}\n"),
+        None => format!("UNIX: {}\n", listener.name),
+    };
+    listeners.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpStream;
+
+    #[test]
+    fn an_address_is_taken_at_once_and_served_later() {
+        let args = ["memcached", "-p", "-1", "-l", "127.0.0.1"];
+        let config = Config::from_args(args).expect("valid options");
+        let bound = bind(&config).expect("a port is free");
+        let port = bound.tcp[0].1.port();
+        let refused = TcpStream::connect(("127.0.0.1", port)).expect_err("nothing listens yet");
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        let listeners = bound.listen(&config).expect("it is this process's");
+        assert_eq!(listeners[0].port, Some(port));
+        TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+        let args = ["memcached", "-p", &port.to_string(), "-l", "127.0.0.1"];
+        let said = bind(&Config::from_args(args).expect("valid options")).map(|_| ()).expect_err("in use");
+        assert!(said.contains("another process listens there"), "{said}");
+    }
+
+    #[test]
+    fn only_a_socket_without_a_listener_is_replaced_and_only_an_own_one_removed() {
+        let folder = std::env::temp_dir().join(format!("larder-listen-{}", std::process::id()));
+        fs::create_dir(&folder).expect("the temporary directory can be written");
+        let path = folder.join("socket");
+        let shown = path.display().to_string();
+        let config = Config::from_args(["memcached", "-s", &shown]).expect("valid options");
+        // A listener whose queue is full.
+        let full = Socket::new(Domain::UNIX, Type::STREAM, None).expect("a socket");
+        full.bind(&SockAddr::unix(&path).expect("a path")).and_then(|()| full.listen(0)).expect("it listens");
+        let peers: Vec<Socket> = std::iter::from_fn(|| {
+            let peer = Socket::new(Domain::UNIX, Type::STREAM, None).expect("a socket");
+            peer.set_nonblocking(true).expect("an option");
+            peer.connect(&SockAddr::unix(&path).expect("a path")).is_ok().then_some(peer)
         })
+        .take(100)
         .collect();
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".lck");
-    fs::write(&partial, lines)?;
-    fs::rename(&partial, path)
+        assert!(peers.len() < 100);
+        assert!(open(&config).map(|_| ()).expect_err("in use").contains("another process listens there"));
+        assert!(path.exists());
+        drop((full, peers));
+        let listeners = open(&config).expect("a stale socket");
+        fs::remove_file(&path).expect("it is there");
+        fs::write(&path, "somebody's").expect("room");
+        listeners[0].remove_file();
+        assert!(path.exists(), "it is another file by now");
+        assert!(open(&config).map(|_| ()).expect_err("a file").contains("no socket"));
+        let _ = fs::remove_dir_all(&folder);
+    }
 }

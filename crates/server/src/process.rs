@@ -2,8 +2,12 @@
 //! only unsafe file.
 
 use std::ffi::CString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
+
+use rustix::process::WaitOptions;
 
 /// Processor time used so far: in user space, in the kernel.
 pub fn cpu_time() -> (Duration, Duration) {
@@ -30,14 +34,55 @@ pub fn give_back_large_buffers() {
     }
 }
 
-/// Leaves the terminal and goes on in the background, before any thread is started.
-pub fn daemonize() -> io::Result<()> {
-    // SAFETY: called while the process has one thread, so the child is whole; the working directory stays,
-    // because relative paths count from it.
-    match unsafe { libc::daemon(1, 0) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
+/// The caller's end of a daemon in the background: it waits there until the daemon serves or has failed.
+pub struct Background {
+    caller: File,
+}
+
+impl Background {
+    /// Goes on in a child process without the caller's terminal. The caller's process ends when the child
+    /// [serves](Self::serving), or with the code of a child that ends before that. Called before any thread
+    /// is started.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn enter() -> io::Result<Background> {
+        let (mut child_serves, caller) = io::pipe()?;
+        // SAFETY: the process has one thread, so the child is whole.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                drop(child_serves);
+                rustix::process::setsid()?;
+                Ok(Background { caller: File::from(OwnedFd::from(caller)) })
+            }
+            child => {
+                drop(caller);
+                let serves = matches!(child_serves.read(&mut [0]), Ok(1));
+                std::process::exit(if serves { 0 } else { exit_code_of(child) });
+            }
+        }
     }
+
+    /// Lets go of the caller's terminal and files, and tells it that the daemon serves.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn serving(mut self) -> io::Result<()> {
+        let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+        rustix::stdio::dup2_stdin(&nowhere)?;
+        rustix::stdio::dup2_stdout(&nowhere)?;
+        rustix::stdio::dup2_stderr(&nowhere)?;
+        // A caller that is gone does not want to know.
+        let _ = self.caller.write_all(&[1]);
+        Ok(())
+    }
+}
+
+/// Waits for a child to end. Returns its exit code, and 1 for one that a signal ended.
+fn exit_code_of(child: libc::pid_t) -> i32 {
+    let waited = rustix::process::waitpid(rustix::process::Pid::from_raw(child), WaitOptions::empty());
+    waited.ok().flatten().and_then(|(_, status)| status.exit_status()).filter(|code| *code != 0).unwrap_or(1)
 }
 
 /// Gives up root for `user`, with that user's groups.

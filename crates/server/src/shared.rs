@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 use larder_store::{Stats, Store};
@@ -49,6 +49,8 @@ pub struct Shared {
     pub io: &'static str,
     /// Wakes the workers to see that the daemon stops.
     wakers: Mutex<Vec<OwnedFd>>,
+    /// Wakes the thread that waits for the daemon's stop.
+    stop: (Mutex<()>, Condvar),
     /// Counters at the last `stats reset`.
     baseline: Mutex<Totals>,
     store_baseline: Mutex<Stats>,
@@ -73,6 +75,7 @@ impl Shared {
             tcp_port: AtomicU32::new(0),
             io,
             wakers: Mutex::new(Vec::new()),
+            stop: Default::default(),
             baseline: Mutex::new(Totals::default()),
             store_baseline: Mutex::new(Stats::default()),
             config,
@@ -86,10 +89,19 @@ impl Shared {
 
     /// Tells every worker to drain its connections and stop.
     pub fn stop(&self) {
+        let guard = self.stop.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.stopping.store(true, Relaxed);
+        drop(guard);
+        self.stop.1.notify_all();
         for waker in self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let _ = rustix::io::write(waker, &1_u64.to_ne_bytes());
         }
+    }
+
+    /// Waits until the daemon is told to stop.
+    pub fn wait_for_stop(&self) {
+        let guard = self.stop.0.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.stop.1.wait_while(guard, |()| !self.stopping.load(Relaxed)));
     }
 
     /// What all workers counted since the daemon started.

@@ -1,5 +1,6 @@
 //! The built daemon from outside: start, stop, limits, sockets, many connections, an SSD file.
 
+mod background;
 mod log;
 mod process;
 mod restart;
