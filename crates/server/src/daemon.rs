@@ -1,24 +1,23 @@
 //! Starts everything in the right order, waits for a signal, stops everything.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use larder_store::Store;
 use larder_store::device::{
     Device, IoKind, IoQueue, QueueOptions, SLOT_BYTES, Wake, choose, open_queue, probe_uring,
 };
+use larder_store::{Bytes, Store};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
-use crate::config::{Config, Io, Personality};
+use crate::config::{Config, Io};
 use crate::notice::{self, Notice};
 use crate::shared::Shared;
 use crate::worker::{Inbox, Worker};
-use crate::{budget, descriptors, listen, log, memory, process, ssd};
+use crate::{budget, descriptors, greeting, listen, log, memory, process, ssd};
 
 /// Reads and writes that one worker may have under way.
 const QUEUE_DEPTH: u32 = 256;
@@ -43,8 +42,8 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     log::start();
     // Before a file is made that the memory could not index.
     if let Some(spans) = ssd::foreseen(&config) {
-        Store::check_sizes(&memory::store_config(&config, spans, 0))
-            .map_err(|error| memory::refused(&error))?;
+        Store::check_sizes(&memory::store_config(&config, spans.clone(), 0))
+            .map_err(|error| memory::refused(&config, &spans, &error))?;
     }
     memory::check_options(&config)?;
     let bound = listen::bind(&config)?;
@@ -59,6 +58,9 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     }
     let (kind, io) = io_kind(&config, ssd.files.is_empty())?;
     let memory::Opened { store, clock, saving, said } = memory::open_store(&config, &mut ssd)?;
+    // From here on a signal finds a daemon that ends in order, although it is not looked at yet.
+    let signals =
+        Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(|error| format!("signals: {error}"))?;
     let listeners = bound.listen(&config)?;
     // Last of all that can fail: whoever reads one of these finds a daemon that serves.
     let notices = announce(&config, &listeners)?;
@@ -66,13 +68,13 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     if let Some(port) = listeners.iter().find_map(|listener| listener.port) {
         shared.tcp_port.store(u32::from(port), Relaxed);
     }
-    greet(&shared, &listeners, &ssd, said);
+    greeting::greet(&shared, &listeners, &ssd, said);
     if let Some(background) = background {
         log::flush();
         background.serving().map_err(|error| format!("cannot leave the terminal: {error}"))?;
     }
     let listeners = Arc::new(listeners);
-    let result = serve(&shared, listeners.clone(), ssd.devices(), kind);
+    let result = serve(&shared, listeners.clone(), ssd.devices(), kind, signals);
     listeners.iter().for_each(listen::Listener::remove_file);
     notices.into_iter().for_each(Notice::remove);
     let stragglers = result?;
@@ -105,7 +107,7 @@ fn announce(config: &Config, listeners: &[listen::Listener]) -> Result<Vec<Notic
 fn save(shared: &Shared, saving: &memory::Saving) -> Result<ExitCode, String> {
     let bytes = saving.save(&shared.clock)?;
     if let Some(path) = &shared.config.state_file {
-        tracing::info!("--state-file {}: {} MiB saved", path.display(), mib(bytes));
+        tracing::info!("--state-file {}: {} saved", path.display(), Bytes(bytes));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -116,9 +118,8 @@ fn serve(
     listeners: Arc<Vec<listen::Listener>>,
     devices: Vec<Arc<dyn Device>>,
     kind: IoKind,
+    mut signals: Signals,
 ) -> Result<usize, String> {
-    let mut signals =
-        Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(|error| format!("signals: {error}"))?;
     let stopper = shared.clone();
     let watch_signals = signals.handle();
     let watcher = thread::Builder::new().name("larder-signals".into()).spawn(move || {
@@ -239,63 +240,11 @@ fn io_kind(config: &Config, no_ssd: bool) -> Result<(IoKind, &'static str), Stri
     Ok((kind, if kind == IoKind::Uring { "uring" } else { "threads" }))
 }
 
-fn mib(bytes: u64) -> u64 {
-    bytes >> 20
-}
-
-/// Says what the daemon holds and a line to try; under memcached's name it is as quiet as memcached.
-fn greet(shared: &Shared, listeners: &[listen::Listener], ssd: &ssd::Ssd, said: Option<String>) {
-    let config = &shared.config;
-    for warning in config.warnings.iter().chain(&ssd.warnings) {
-        tracing::warn!("{warning}");
-    }
-    if let Some(said) = said {
-        tracing::info!("{said}");
-    }
-    if shared.logs(1) && !config.ignored.is_empty() {
-        tracing::info!("accepted without effect: {}", config.ignored.join(" "));
-    }
-    if config.personality == Personality::Memcached && !shared.logs(1) {
-        return;
-    }
-    let stats = shared.store.stats();
-    let names: Vec<&str> = listeners.iter().map(|listener| listener.name.as_str()).collect();
-    let mut text = format!("larder {} listens on {}\n", env!("CARGO_PKG_VERSION"), names.join(", "));
-    text += &format!(
-        "  memory  {} MiB: items {}, index {}, write buffers {}, tables {}\n",
-        mib(config.memory_limit_bytes),
-        mib(stats.ram_tier_bytes),
-        mib(stats.index_bytes),
-        mib(stats.buffer_bytes),
-        mib(stats.table_bytes)
-    );
-    match ssd.described.is_empty() {
-        true => text += "  SSD     none\n",
-        false => text += &format!("  SSD     {} by {}\n", ssd.described.join(", "), shared.io),
-    }
-    text += &format!(
-        "  holds   {} items of {} bytes and more\n",
-        stats.index_capacity * 95 / 100,
-        config.item_size_bytes
-    );
-    match listeners.first() {
-        Some(listen::Listener { port: Some(port), .. }) => {
-            text += "  try     printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\nquit\\r\\n' |\n";
-            text += &format!("          bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}; cat >&3; cat <&3'\n");
-        }
-        Some(listener) => {
-            text += &format!("  try     printf 'version\\r\\nquit\\r\\n' | nc -U {}\n", listener.name);
-        }
-        None => {}
-    }
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use larder_store::{SEGMENT_BYTES, Span};
-    use std::io;
+    use std::io::{self, Write};
     use std::net::TcpStream;
     use std::sync::Mutex;
 

@@ -12,6 +12,8 @@ pub mod daemon;
 pub mod descriptors;
 mod dispatch;
 pub mod echo;
+mod greeting;
+pub mod host;
 pub mod listen;
 pub mod log;
 pub mod memory;

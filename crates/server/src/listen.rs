@@ -19,8 +19,8 @@ pub struct Listener {
     pub name: String,
     /// Its TCP port, if it has one.
     pub port: Option<u16>,
-    /// Whether it is reached from this host only.
-    pub is_local: bool,
+    /// Whether it is reached by every address of this host.
+    pub is_on_every_interface: bool,
     /// The file of a Unix socket: its device and inode.
     file: Option<(PathBuf, u64, u64)>,
 }
@@ -112,7 +112,7 @@ impl Bound {
                 socket: socket.into(),
                 name: address.to_string(),
                 port: Some(address.port()),
-                is_local: address.ip().is_loopback(),
+                is_on_every_interface: address.ip().is_unspecified(),
                 file: None,
             });
         }
@@ -159,7 +159,7 @@ fn listen_unix(unix: &UnixSocket, backlog: i32) -> Result<Listener, String> {
         socket: socket.into(),
         name: unix.path.display().to_string(),
         port: None,
-        is_local: true,
+        is_on_every_interface: false,
         file: Some((unix.path.clone(), metadata.dev(), metadata.ino())),
     })
 }

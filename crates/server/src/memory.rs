@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use larder_store::{
-    Cold, Config as StoreConfig, MadeFor, MemoryFile, OpenError, SEGMENT_BYTES, Span, Start, Store,
+    Bytes, Cold, Config as StoreConfig, MadeFor, MemoryFile, OpenError, SEGMENT_BYTES, Span, Start, Store,
 };
 
 use crate::clock::Clock;
@@ -183,14 +183,31 @@ pub fn store_config(config: &Config, ssd: Vec<Span>, seed: u64) -> StoreConfig {
     }
 }
 
-/// The text for an operator whose store cannot be opened.
-pub fn refused(error: &OpenError) -> String {
-    format!("{error} (-m, --ssd, --item-size, --index-memory)")
+/// The text for an operator whose store cannot be opened on these spans.
+pub fn refused(config: &Config, spans: &[Span], error: &OpenError) -> String {
+    let remedy = match error {
+        OpenError::MemoryTooSmall { .. } => match enough(config, spans) {
+            Some(bytes) => format!(". Give -m {}, a smaller SSD, or a larger --item-size", bytes >> 20),
+            None => ". Give a smaller SSD, or a larger --item-size".to_string(),
+        },
+        OpenError::TooLarge { .. } => " (-m, --ssd)".to_string(),
+        _ => String::new(),
+    };
+    format!("{error}{remedy}")
 }
+
+/// The least memory limit with which the largest item fits into the RAM tier.
+pub fn enough(config: &Config, spans: &[Span]) -> Option<u64> {
+    let ram_bytes = config.item_size_max_bytes * RAM_PER_LARGEST_ITEM;
+    Store::memory_for(&store_config(config, spans.to_vec(), 0), ram_bytes)
+}
+
+/// An item may take at most this part of the RAM tier.
+pub const RAM_PER_LARGEST_ITEM: u64 = 2;
 
 /// The text for an operator whose store cannot be opened with a file.
 fn refused_file(config: &Config, spans: &[Span], error: &OpenError) -> String {
-    let Some(file) = shown_file(config) else { return refused(error) };
+    let Some(file) = shown_file(config) else { return refused(config, spans, error) };
     match error {
         OpenError::NotMemory => format!("{file}: {error}"),
         OpenError::NoRoom { .. } => format!("{file}: {error}; give its file system more room, or -m less"),
@@ -198,7 +215,7 @@ fn refused_file(config: &Config, spans: &[Span], error: &OpenError) -> String {
             let changes = changes(made, config, Some(spans), true);
             format!("{file}: {}", other_options(&changes))
         }
-        _ => refused(error),
+        _ => refused(config, spans, error),
     }
 }
 
@@ -310,10 +327,10 @@ fn check_room(path: &Path, file: &File, wanted_bytes: u64) -> Result<(), String>
         return Ok(());
     }
     Err(format!(
-        "--memory-file {}: its file system has room for {} MiB, and -m asks for {} MiB; give it more room or \
-         less memory",
+        "--memory-file {}: its file system has room for {}, and -m asks for {}; give it more room or less \
+         memory",
         path.display(),
-        room_bytes >> 20,
-        wanted_bytes >> 20
+        Bytes(room_bytes),
+        Bytes(wanted_bytes)
     ))
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use larder_store::device::{Device, FileDevice, FileOptions};
-use larder_store::{SEGMENT_BYTES, Span, SsdEvent};
+use larder_store::device::{Device, FileDevice, FileOptions, Origin};
+use larder_store::{Bytes, SEGMENT_BYTES, Span, SsdEvent};
 
 use crate::config::{Config, Personality, SsdPath, SsdShare};
 
@@ -45,7 +45,7 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
             ));
         }
         let length = device.len();
-        ssd.described.push(format!("{shown} ({} MiB)", length >> 20));
+        ssd.described.push(format!("{shown} ({})", Bytes(length)));
         ssd.spans.push(Span { device: number, offset: 0, bytes: length });
         ssd.files.push(device);
     }
@@ -53,6 +53,11 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
 }
 
 impl Ssd {
+    /// Whether an earlier daemon used one of the devices.
+    pub fn was_used(&self) -> bool {
+        self.files.iter().any(|file| matches!(file.origin(), Origin::Reopened | Origin::Reshaped))
+    }
+
     /// Names what the devices hold now, all of them and in this order.
     pub fn identity(&self) -> Vec<u8> {
         self.files.iter().flat_map(|file| file.superblock().encode()).collect()

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::bytes::Bytes;
 use crate::header::MadeFor;
 
 /// Why a store could not be opened. The messages are for an operator and say what to do next.
@@ -52,27 +53,26 @@ pub enum OpenError {
     },
 }
 
-fn mib(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64)
-}
-
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::MemoryTooSmall { limit, index, other, ram_min, ssd, item } => write!(
                 f,
                 "a memory limit of {} is too small: the index takes {} ({} of SSD at {item} bytes an item), \
-                 tables and write buffers {}, and items in RAM need {} at least. Give {} of memory, a \
-                 smaller SSD, or a larger expected item size",
-                mib(*limit),
-                mib(*index),
-                mib(*ssd),
-                mib(*other),
-                mib(*ram_min),
-                mib(index + other + ram_min),
+                 tables and write buffers {}, and items in RAM need {} at least",
+                Bytes(*limit),
+                Bytes(*index),
+                Bytes(*ssd),
+                Bytes(*other),
+                Bytes(*ram_min),
             ),
             OpenError::TooLarge { what, bytes, max } => {
-                write!(f, "{what} of {} is more than the {} that can be addressed", mib(*bytes), mib(*max))
+                write!(
+                    f,
+                    "{what} of {} is more than the {} that can be addressed",
+                    Bytes(*bytes),
+                    Bytes(*max)
+                )
             }
             OpenError::NotMemory => f.write_str(
                 "the memory file holds something that is not a store's memory, and is left as it is: \
@@ -80,9 +80,9 @@ impl fmt::Display for OpenError {
             ),
             OpenError::OtherOptions(_) => f.write_str("the memory file was made with other options"),
             OpenError::NoRoom { bytes, source } => {
-                write!(f, "no room for the {} of memory: {source}", mib(*bytes))
+                write!(f, "no room for the {} of memory: {source}", Bytes(*bytes))
             }
-            OpenError::Map { bytes, source } => write!(f, "cannot get {} of memory: {source}", mib(*bytes)),
+            OpenError::Map { bytes, source } => write!(f, "cannot get {} of memory: {source}", Bytes(*bytes)),
         }
     }
 }

@@ -130,6 +130,22 @@ impl Layout {
         })
     }
 
+    /// Returns the least memory, in whole MiB, that leaves `ram_bytes` for items in RAM: `None` if none that can
+    /// be addressed does.
+    pub(crate) fn memory_for(sizes: &Sizes, ram_bytes: u64) -> Option<u64> {
+        let is_enough = |mib: u64| {
+            let layout = Layout::new(&Sizes { memory_bytes: mib * MIB, ..sizes.clone() });
+            layout.is_ok_and(|layout| u64::from(layout.segments) * layout.segment_bytes as u64 >= ram_bytes)
+        };
+        // More memory is more RAM, but where write buffers or shards become larger: the few steps at the end.
+        let (mut low, mut high) = (0, RAM_BYTES_MAX / MIB);
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            if is_enough(middle) { high = middle } else { low = middle }
+        }
+        (high..high + 64).find(|&mib| is_enough(mib)).map(|mib| mib * MIB)
+    }
+
     /// All of it, to compare with another.
     pub(crate) fn words(&self) -> [u64; 12] {
         let Layout { shards, buckets_per_shard, ghosts_per_shard, segment_bytes, segments, .. } = *self;
@@ -187,9 +203,27 @@ mod tests {
     fn an_index_that_eats_the_memory_is_refused_with_the_arithmetic() {
         let error = Layout::new(&sizes(64, 4)).expect_err("64 MiB cannot index 4 GiB of 512-byte items");
         let text = error.to_string();
-        for part in ["64.0 MiB", "4096.0 MiB of SSD", "512 bytes an item", "expected item size"] {
+        for part in ["64 MiB", "4 GiB of SSD", "512 bytes an item", "items in RAM need 1 MiB"] {
             assert!(text.contains(part), "{text}");
         }
+    }
+
+    #[test]
+    fn the_memory_that_is_said_to_be_enough_is_and_none_that_is_less() {
+        for (ssd, item_bytes) in [(0, 512), (1, 512), (8, 512), (8, 100), (100, 512), (1_000, 4_096)] {
+            for ram in [1, 2, 7, 64, 1_000] {
+                let sizes = Sizes { item_bytes, ..sizes(0, ssd) };
+                let enough = Layout::memory_for(&sizes, ram * MIB).expect("that can be addressed");
+                let ram_of = |memory_bytes| {
+                    let layout = Layout::new(&Sizes { memory_bytes, ..sizes.clone() });
+                    layout.map_or(0, |layout| u64::from(layout.segments) * layout.segment_bytes as u64)
+                };
+                let case = format!("{ssd} GiB of {item_bytes}, {ram} MiB: {} MiB", enough / MIB);
+                assert!(ram_of(enough) >= ram * MIB, "{case}");
+                assert!(ram_of(enough - MIB) < ram * MIB, "{case}");
+            }
+        }
+        assert_eq!(Layout::memory_for(&sizes(0, 0), RAM_BYTES_MAX), None);
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod device;
 
 mod admit;
 mod arena;
+mod bytes;
 pub mod clock;
 pub mod crash;
 mod entry;
@@ -41,6 +42,7 @@ mod tiers;
 mod value;
 
 pub use admit::Admission;
+pub use bytes::Bytes;
 pub use clock::{Expiry, Seconds};
 pub use error::OpenError;
 pub use evict::Patience;

@@ -52,6 +52,7 @@ pub fn ssd_path(text: &str) -> Result<SsdPath, String> {
     let (path, size_bytes) = match text.rsplit_once(':') {
         Some((path, last)) => match values::size(last, 1) {
             Ok(size) => (path, Some(size)),
+            Err(error) if values::is_size(last) => return Err(error),
             Err(_) => (text, None),
         },
         None => (text, None),
@@ -122,6 +123,14 @@ mod tests {
         assert_eq!(read("/d/a:b/f"), ("/d/a:b/f".to_string(), None));
         assert_eq!(read("/d/a:b:2t"), ("/d/a:b".to_string(), Some(2048 * GIB)));
         assert_eq!(read("/d/a:12:1g"), ("/d/a:12".to_string(), Some(GIB)));
+    }
+
+    #[test]
+    fn a_size_that_is_too_large_is_no_part_of_the_path() {
+        for text in ["/d/f:99999999999t", "/d/f:99999999999999999999999", "/d/f:20000p"] {
+            assert!(ssd_path(text).unwrap_err().contains("larger than any size"), "{text}");
+        }
+        assert_eq!(read("/d/f:12x"), ("/d/f:12x".to_string(), None));
     }
 
     #[test]

@@ -16,9 +16,21 @@ pub const TIB: u64 = 1 << 40;
 /// The text is not of that form, or the size does not fit in 64 bits.
 pub fn size(text: &str, unit_bytes: u64) -> Result<u64, String> {
     let text = text.trim();
+    let wrong = || format!("\"{text}\" is not a size; give a number with a suffix k, m, g or t, such as 64m");
+    let (digits, scale) = digits_and_scale(text, unit_bytes).ok_or_else(wrong)?;
+    let too_large = || format!("\"{text}\" is larger than any size this machine can address");
+    digits.parse::<u64>().ok().and_then(|n| n.checked_mul(scale)).ok_or_else(too_large)
+}
+
+/// Whether a text has the form of a size, however large.
+pub fn is_size(text: &str) -> bool {
+    digits_and_scale(text.trim(), 1).is_some()
+}
+
+/// The digits of a size, and what they count.
+fn digits_and_scale(text: &str, unit_bytes: u64) -> Option<(&str, u64)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, suffix) = text.split_at(end);
-    let wrong = || format!("\"{text}\" is not a size; give a number with a suffix k, m, g or t, such as 64m");
     let scale = match suffix.trim().to_ascii_lowercase().as_str() {
         "" => unit_bytes,
         "b" => 1,
@@ -27,13 +39,9 @@ pub fn size(text: &str, unit_bytes: u64) -> Result<u64, String> {
         "g" | "gb" | "gib" => GIB,
         "t" | "tb" | "tib" => TIB,
         "p" | "pb" | "pib" => TIB * KIB,
-        _ => return Err(wrong()),
+        _ => return None,
     };
-    if digits.is_empty() {
-        return Err(wrong());
-    }
-    let too_large = || format!("\"{text}\" is larger than any size this machine can address");
-    digits.parse::<u64>().ok().and_then(|n| n.checked_mul(scale)).ok_or_else(too_large)
+    (!digits.is_empty()).then_some((digits, scale))
 }
 
 /// Reads a rate in bytes a second: a size, with or without `/s` behind it.

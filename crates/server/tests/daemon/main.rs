@@ -4,6 +4,7 @@ mod background;
 mod log;
 mod process;
 mod restart;
+mod start;
 
 use std::fs;
 use std::io::{Read, Write};

@@ -352,7 +352,7 @@ fn a_file_system_without_room_for_the_memory_is_refused() {
     let output = command(&args, &folder.0.join("port")).output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("MiB, and -m asks for 122880 MiB"), "{said}");
+    assert!(said.contains(", and -m asks for 120 GiB"), "{said}");
 }
 
 /// What a key may hold: one thing, or several after operations that nobody heard the end of.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::SuperblockError;
+use crate::bytes::Bytes;
 
 /// Why a device cannot be opened. Each message names the path and the next step.
 #[derive(Debug)]
@@ -271,30 +272,5 @@ impl std::error::Error for OpenError {
             OpenError::Superblock { source, .. } => Some(source),
             _ => None,
         }
-    }
-}
-
-/// A size in the largest unit that leaves a readable number, exact when that unit divides it.
-struct Bytes(u64);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-        match units.iter().find(|(_, unit)| self.0 >= *unit) {
-            Some((name, unit)) if self.0.is_multiple_of(*unit) => write!(f, "{} {name}", self.0 / unit),
-            Some((name, unit)) => write!(f, "{:.1} {name}", self.0 as f64 / *unit as f64),
-            None => write!(f, "{} bytes", self.0),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_read_well() {
-        let shown = [0, 1023, 4096, 65 << 20, 3 << 29].map(|n| Bytes(n).to_string());
-        assert_eq!(shown, ["0 bytes", "1023 bytes", "4 KiB", "65 MiB", "1.5 GiB"]);
     }
 }

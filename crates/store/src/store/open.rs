@@ -14,6 +14,7 @@ use super::sweep::Sweep;
 use super::{Config, Span, Store};
 use crate::admit::Budget;
 use crate::arena::Arena;
+use crate::entry::SSD_SEGMENTS_MAX;
 use crate::error::OpenError;
 use crate::hash::Hasher;
 use crate::header::{Cold, Content, HEADER_PAGE_BYTES, Header, Identity};
@@ -64,7 +65,13 @@ const ATTACH_THREADS_MAX: usize = 16;
 impl Store {
     /// Whether a store of these sizes could be opened; takes nothing.
     pub fn check_sizes(config: &Config) -> Result<(), OpenError> {
-        Layout::new(&sizes_of(config, stripe(&config.ssd).len())).map(drop)
+        Layout::new(&sizes_of(config)?).map(drop)
+    }
+
+    /// Returns the least memory limit, in whole MiB, with which the RAM tier has `ram_tier_bytes`: `None` if
+    /// none that can be addressed does.
+    pub fn memory_for(config: &Config, ram_tier_bytes: u64) -> Option<u64> {
+        Layout::memory_for(&sizes_of(config).ok()?, ram_tier_bytes)
     }
 
     /// Opens a store: with what its memory file holds, if that is of use, and else empty; [`Store::start`]
@@ -74,9 +81,10 @@ impl Store {
     /// # Errors
     /// See [`OpenError`]. A memory file that is refused is left as it is.
     pub fn open(config: &Config) -> Result<Store, OpenError> {
-        let homes = stripe(&config.ssd);
-        let sizes = sizes_of(config, homes.len());
+        let sizes = sizes_of(config)?;
         let layout = Layout::new(&sizes)?;
+        // Only for sizes that were found fit: it has an entry a segment.
+        let homes = stripe(&config.ssd);
         let (seed, cold) = match &config.memory_file {
             Some(memory) => {
                 let identity = identity_of(memory, &memory.ssd, config, &sizes, &layout);
@@ -282,13 +290,19 @@ fn identity_of<'a>(
     Identity { clock: &memory.clock, paths: &memory.paths, ssd, evict: config.evict, sizes, layout }
 }
 
-fn sizes_of(config: &Config, ssd_segments: usize) -> Sizes {
-    Sizes {
+fn sizes_of(config: &Config) -> Result<Sizes, OpenError> {
+    let segments = config.ssd.iter().map(|span| span.bytes / SEGMENT_BYTES).fold(0, u64::saturating_add);
+    let ssd_segments = u32::try_from(segments).ok().filter(|segments| *segments < SSD_SEGMENTS_MAX);
+    Ok(Sizes {
         memory_bytes: config.memory_bytes,
-        ssd_segments: ssd_segments as u32,
+        ssd_segments: ssd_segments.ok_or(OpenError::TooLarge {
+            what: "an SSD tier",
+            bytes: segments.saturating_mul(SEGMENT_BYTES),
+            max: u64::from(SSD_SEGMENTS_MAX - 1) * SEGMENT_BYTES,
+        })?,
         item_bytes: config.item_bytes,
         index_bytes: config.index_bytes,
-    }
+    })
 }
 
 /// Lays the SSD segments over the spans, taking turns.

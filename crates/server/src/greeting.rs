@@ -1,0 +1,145 @@
+//! What a daemon says at its start: warnings in the log, and on standard output what it is and a line to try.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use larder_store::{Bytes, Stats};
+
+use crate::config::{Config, Personality};
+use crate::listen::Listener;
+use crate::shared::Shared;
+use crate::ssd::Ssd;
+use crate::{host, memory};
+
+/// Bytes of a record besides key and value, and what records are aligned to.
+const RECORD_BYTES: u64 = 32;
+const RECORD_ALIGN: u64 = 8;
+/// What of both tiers and the index items fill; the rest is lost at the ends of segments and pages.
+const FILL_PERCENT: u64 = 99;
+const INDEX_FILL_PERCENT: u64 = 95;
+
+/// Reports how the daemon starts. Under memcached's name it is as quiet as memcached, but for warnings.
+pub fn greet(shared: &Shared, listeners: &[Listener], ssd: &Ssd, said: Option<String>) {
+    let config = &shared.config;
+    let stats = shared.store.stats();
+    for warning in
+        config.warnings.iter().chain(&ssd.warnings).chain(&warnings(config, &stats, listeners, ssd))
+    {
+        tracing::warn!("{warning}");
+    }
+    if let Some(said) = said {
+        tracing::info!("{said}");
+    }
+    if shared.logs(1) && !config.ignored.is_empty() {
+        tracing::info!("accepted without effect: {}", config.ignored.join(" "));
+    }
+    if config.personality == Personality::Larder || shared.logs(1) {
+        let text = introduction(config, &stats, listeners, ssd, shared.io);
+        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    }
+}
+
+/// What an operator may not expect of the configuration on this host.
+fn warnings(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &Ssd) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let wanted_bytes = config.memory_limit_bytes.saturating_add(config.conn_memory_bytes);
+    if let Some(host_bytes) = host::memory_bytes().filter(|bytes| *bytes < wanted_bytes) {
+        warnings.push(format!(
+            "-m {} and --conn-memory {} are more than the {} of memory that this host or container has; \
+             the kernel ends the daemon when it uses them: give less",
+            Bytes(config.memory_limit_bytes),
+            Bytes(config.conn_memory_bytes),
+            Bytes(host_bytes)
+        ));
+    }
+    let largest = stats.ram_tier_bytes / memory::RAM_PER_LARGEST_ITEM;
+    if largest < config.item_size_max_bytes {
+        let enough = memory::enough(config, &ssd.spans)
+            .map_or(String::new(), |bytes| format!("-m {}, or ", bytes >> 20));
+        warnings.push(format!(
+            "-I allows items of {}, and {} of RAM are left for items: the largest that is stored has \
+             about {}; give {enough}a smaller -I",
+            Bytes(config.item_size_max_bytes),
+            Bytes(stats.ram_tier_bytes),
+            Bytes(largest)
+        ));
+    }
+    if listeners.iter().any(|listener| listener.is_on_every_interface) {
+        warnings.push(
+            "listening on every interface without authentication: any host that reaches the port reads \
+             and writes all items; give -l 127.0.0.1, or keep others out with a firewall"
+                .to_string(),
+        );
+    }
+    let is_warm = config.memory_file.is_some() || config.state_file.is_some();
+    if ssd.was_used() && !is_warm {
+        warnings.push(
+            "the SSD tier starts empty: items of an earlier run are not found again without its memory, \
+             which --memory-file or --state-file keeps"
+                .to_string(),
+        );
+    }
+    warnings
+}
+
+/// About how many items of the expected size there is room for, in both tiers together.
+fn items(config: &Config, stats: &Stats, ssd: &Ssd) -> u64 {
+    let ssd_bytes: u64 = ssd.spans.iter().map(|span| span.bytes).sum();
+    let record_bytes = (config.item_size_bytes + RECORD_BYTES).next_multiple_of(RECORD_ALIGN);
+    let fit = (stats.ram_tier_bytes + ssd_bytes) / record_bytes * FILL_PERCENT / 100;
+    fit.min(stats.index_capacity * INDEX_FILL_PERCENT / 100)
+}
+
+/// A number of three digits and zeros: what is about so many is not known to the last digit.
+fn about(number: u64) -> String {
+    let unit = 10_u64.pow(number.max(1).ilog10().saturating_sub(2));
+    let digits = (number / unit * unit).to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join(",")
+}
+
+fn introduction(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &Ssd, io: &str) -> String {
+    let names: Vec<&str> = listeners.iter().map(|listener| listener.name.as_str()).collect();
+    let mut text = format!("larder {} listens on {}\n", env!("CARGO_PKG_VERSION"), names.join(", "));
+    let _ = writeln!(
+        text,
+        "  memory  {}: items {}, index {}, buffers {}",
+        Bytes(config.memory_limit_bytes),
+        Bytes(stats.ram_tier_bytes),
+        Bytes(stats.index_bytes),
+        Bytes(stats.buffer_bytes + stats.table_bytes)
+    );
+    match ssd.described.as_slice() {
+        [] => text += "  SSD     none\n",
+        devices => {
+            for device in devices {
+                let _ = writeln!(text, "  SSD     {device} by {io}");
+            }
+        }
+    }
+    let (items, size) = (about(items(config, stats, ssd)), Bytes(config.item_size_bytes));
+    let _ = writeln!(text, "  room    for about {items} items of {size}");
+    match listeners.first() {
+        Some(Listener { port: Some(port), .. }) => {
+            text += "  try     printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\nquit\\r\\n' |\n";
+            let _ = writeln!(text, "          bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}; cat >&3; cat <&3'");
+        }
+        Some(listener) => {
+            let _ = writeln!(text, "  try     printf 'version\\r\\nquit\\r\\n' | nc -U {}", listener.name);
+        }
+        None => {}
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_no_more_exact_than_they_are_known() {
+        let shown = [0, 7, 999, 1_234, 111_069, 16_926_917].map(about);
+        assert_eq!(shown, ["0", "7", "999", "1,230", "111,000", "16,900,000"]);
+    }
+}
