@@ -72,12 +72,18 @@ pub const MGDUMP_PIPELINED: &str = "ERROR cannot pipeline other commands before 
 pub const METADUMP_NOT_ALLOWED: &str = "ERROR metadump not allowed";
 /// `lru_crawler mgdump` is disabled.
 pub const MGDUMP_NOT_ALLOWED: &str = "ERROR key dump not allowed";
+/// `lru_crawler metadump`, which is allowed and not served.
+pub const METADUMP_NOT_IMPLEMENTED: &str = "ERROR metadump is not implemented";
+/// `lru_crawler mgdump`, which is allowed and not served.
+pub const MGDUMP_NOT_IMPLEMENTED: &str = "ERROR mgdump is not implemented";
 /// `lru_crawler` or `slabs` with a class that does not exist.
 pub const CRAWLER_BAD_CLASS: &str = "BADCLASS invalid class id";
 /// `slabs reassign` when there is nothing to move.
 pub const SLABS_NO_SPARE: &str = "NOSPARE source class has no spare pages";
 /// `watch` is disabled.
 pub const WATCH_NOT_ALLOWED: &str = "CLIENT_ERROR watch commands not allowed";
+/// `watch`, which is allowed and not served.
+pub const WATCH_NOT_IMPLEMENTED: &str = "CLIENT_ERROR watch is not implemented";
 /// `watch` while earlier answers of this connection are unsent.
 pub const WATCH_PIPELINED: &str = "ERROR cannot pipeline other commands before watch";
 /// More watchers than allowed.

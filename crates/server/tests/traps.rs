@@ -610,3 +610,23 @@ fn an_item_on_the_ssd_counts_as_a_hit() {
         assert_eq!((totals.incr_hits, totals.delete_hits, totals.delete_misses), (1, 1, 1));
     }
 }
+
+#[test]
+fn what_is_not_implemented_is_told_from_what_is_not_allowed() {
+    let requests = "lru_crawler metadump all\r\nlru_crawler mgdump all\r\nwatch\r\nwatch fetchers\r\n";
+    for (args, expected) in [
+        (
+            &[][..],
+            "ERROR metadump is not implemented\r\nERROR mgdump is not implemented\r\n\
+             CLIENT_ERROR watch is not implemented\r\nCLIENT_ERROR watch is not implemented\r\n",
+        ),
+        (
+            &["-X"][..],
+            "ERROR metadump not allowed\r\nERROR key dump not allowed\r\n\
+             CLIENT_ERROR watch is not implemented\r\nCLIENT_ERROR watch is not implemented\r\n",
+        ),
+    ] {
+        let server = Server::start(args, 0);
+        assert_eq!(Client::new().say(&server, requests), expected);
+    }
+}

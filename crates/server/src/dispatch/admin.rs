@@ -42,11 +42,17 @@ impl Session {
             Admin::Lru(..) => "OK",
             Admin::Slabs(Slabs::Automove(Automove::Level(_) | Automove::Tuning), _) => "OK",
             Admin::Slabs(..) => text::SLABS_NO_SPARE,
+            Admin::Crawler(Crawler::Metadump(_), _) if ctx.shared.config.dumping => {
+                text::METADUMP_NOT_IMPLEMENTED
+            }
             Admin::Crawler(Crawler::Metadump(_), _) => text::METADUMP_NOT_ALLOWED,
+            Admin::Crawler(Crawler::Mgdump(_), _) if ctx.shared.config.dumping => {
+                text::MGDUMP_NOT_IMPLEMENTED
+            }
             Admin::Crawler(Crawler::Mgdump(_), _) => text::MGDUMP_NOT_ALLOWED,
             Admin::Crawler(..) => "OK",
             Admin::Watch(None, _) => text::ERROR,
-            Admin::Watch(Some(_), _) => text::WATCH_NOT_ALLOWED,
+            Admin::Watch(Some(_), _) => text::WATCH_NOT_IMPLEMENTED,
             Admin::Extstore(..) => "OK",
             Admin::RefreshCerts(_) => text::ERROR,
             // As in memcached, only builds for debugging and tests have it.
