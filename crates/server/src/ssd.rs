@@ -86,7 +86,10 @@ impl Ssd {
 pub fn report(event: SsdEvent) {
     match event {
         SsdEvent::TurnedOff(seconds) => {
-            tracing::error!(next_try_s = seconds, "the SSD keeps failing: its items are gone, RAM serves alone");
+            tracing::error!(
+                next_try_s = seconds,
+                "the SSD keeps failing: its items are gone, RAM serves alone"
+            );
         }
         SsdEvent::ProbeFailed(seconds) => tracing::warn!(next_try_s = seconds, "the SSD still fails"),
         SsdEvent::TurnedOn => tracing::warn!("the SSD works again: its tier is on, and empty"),

@@ -46,8 +46,10 @@ unsafe impl Plain for crate::ssd::piece::PieceLine {}
 struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
-    /// How unused pages are given back to the system; `None` where they are kept.
-    discard: Option<Advice>,
+    /// How unused pages are given back to the system.
+    discard: Advice,
+    /// Whether pages that were given back must be had again before they are used.
+    must_populate: bool,
 }
 
 // SAFETY: the mapping is plain memory, valid until dropped; access is governed by Region and SharedRegion.
@@ -95,17 +97,16 @@ impl Arena {
         unsafe {
             let _ = madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage);
         }
-        let discard = Some(if file.is_some() { Advice::LinuxRemove } else { Advice::LinuxDontNeed });
-        Ok(Arena { mapping: Arc::new(Mapping { start, bytes, discard }), carved: 0 })
+        let discard = if file.is_some() { Advice::LinuxRemove } else { Advice::LinuxDontNeed };
+        Ok(Arena { mapping: Arc::new(Mapping { start, bytes, discard, must_populate: false }), carved: 0 })
     }
 
-    /// The same, but no page is ever given back: a file whose blocks were all allocated keeps them, since a
-    /// page that later finds no room ends the process.
+    /// The same, of a file with limited room: where there is none left for a page, using it ends the process.
     ///
     /// # Panics
     /// When something is carved from it already.
-    pub(crate) fn keeping_pages(mut self) -> Arena {
-        Arc::get_mut(&mut self.mapping).expect("nothing is carved yet").discard = None;
+    pub(crate) fn with_limited_room(mut self) -> Arena {
+        Arc::get_mut(&mut self.mapping).expect("nothing is carved yet").must_populate = true;
         self
     }
 
@@ -199,18 +200,31 @@ impl SharedRegion {
         self.start.addr().get()
     }
 
-    /// Gives the memory of whole pages back to the system, where that may be; they read as zeros or as before.
+    /// Gives the memory of whole pages back to the system; they read as zeros or as before.
     ///
     /// # Safety
     /// Nothing else reads or writes `at..at+len` during the call.
     pub(crate) unsafe fn discard(&self, at: usize, len: usize) {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));
-        let Some(advice) = self.mapping.discard else { return };
         // SAFETY: inside the region (asserted), which is mapped, and not accessed during the call (caller). Where
         // the system refuses, as for locked memory, the pages stay as they are.
         unsafe {
-            let _ = madvise(self.start.as_ptr().add(at).cast(), len, advice);
+            let _ = madvise(self.start.as_ptr().add(at).cast(), len, self.mapping.discard);
         }
+    }
+
+    /// Takes the memory of whole pages from the system again, where it may not be there when they are used.
+    /// Returns whether it is there; what the pages hold stays.
+    pub(crate) fn populate(&self, at: usize, len: usize) -> bool {
+        assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));
+        if !self.mapping.must_populate {
+            return true;
+        }
+        // SAFETY: inside the region (asserted), which is mapped; the advice faults pages in as a write would and
+        // changes no byte. It reports an error where a write would end the process.
+        let populated =
+            unsafe { madvise(self.start.as_ptr().add(at).cast(), len, Advice::LinuxPopulateWrite) };
+        populated.is_ok()
     }
 
     /// # Safety

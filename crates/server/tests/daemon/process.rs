@@ -130,6 +130,16 @@ impl Daemon {
         line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in {answer}"))
     }
 
+    /// Waits until a statistic of both tiers is as it should be.
+    pub fn wait_for_larder(&self, name: &str, is_right: impl Fn(u64) -> bool) {
+        let began = Instant::now();
+        while !is_right(self.stat("stats larder", name)) {
+            let found = self.stat("stats larder", name);
+            assert!(began.elapsed() < PATIENCE / 3, "{name} is {found}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Waits until a statistic is what it should come to.
     pub fn wait_for(&self, name: &str, wanted: u64) {
         let began = Instant::now();

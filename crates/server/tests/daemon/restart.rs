@@ -328,8 +328,11 @@ fn a_file_system_that_fills_later_ends_nothing() {
     let mut daemon = Daemon::start_in(folder, &args);
     let filler = vec![1; 1 << 20];
     let mut file = File::create(mount.0.join("filler")).expect("a file");
-    while file.write_all(&filler).is_ok() {}
     let mut peer = daemon.connect();
+    assert_eq!(peer.ask("cache_memlimit 10\r\n", "\r\n"), "OK\r\n");
+    daemon.wait_for_larder("ram_segments_withheld", |withheld| withheld > 80);
+    while file.write_all(&filler).is_ok() {}
+    assert_ne!(peer.ask("cache_memlimit 16\r\n", "\r\n"), "OK\r\n", "the room was taken meanwhile");
     for number in 0..3_000 {
         let value = "v".repeat(10_000);
         peer.send(format!("set k{number} 0 0 10000 noreply\r\n{value}\r\n"));

@@ -22,7 +22,8 @@ impl Store {
 
     /// Changes the memory limit. A higher one is in force at once; to a lower one the store shrinks step by step
     /// with each [`upkeep`](Store::upkeep), evicting what no longer fits. Returns false, and changes nothing,
-    /// for more than the store was opened with, or too little for its index, its tables and a RAM tier.
+    /// for more than the store was opened with, or too little for its index, its tables and a RAM tier, or more
+    /// than the file system of the memory file has room for.
     pub fn set_memory_limit(&self, bytes: u64) -> bool {
         let (layout, pool) = (&self.layout, &self.tiers.pool);
         let ram_bytes = u64::from(layout.segments) * layout.segment_bytes as u64;
@@ -38,7 +39,9 @@ impl Store {
         if segments < least.max(layout.shards * SHARD_SEGMENTS_MIN).min(layout.segments) {
             return false;
         }
-        pool.set_limit(segments);
+        if !pool.set_limit(segments) {
+            return false;
+        }
         self.memory_limit.store(bytes, Relaxed);
         true
     }

@@ -96,7 +96,7 @@ impl Store {
         let map = |source| OpenError::Map { bytes: layout.arena_bytes, source };
         let mut arena = Arena::new(layout.arena_bytes as usize, file).map_err(map)?;
         if config.memory_file.as_ref().is_some_and(|memory| memory.allocate) {
-            arena = arena.keeping_pages();
+            arena = arena.with_limited_room();
         }
         let mut store = Store::carve(arena, config, layout, homes, seed);
         store.start = match cold {

@@ -20,17 +20,24 @@ impl Pool {
     }
 
     /// Bounds the segments in use. A higher bound makes room at once; for a lower one, segments have to be
-    /// [withheld](Self::withhold).
-    pub(crate) fn set_limit(&self, segments: u32) {
+    /// [withheld](Self::withhold). Returns false, and changes nothing, if the system has too little memory for
+    /// the segments of a higher bound.
+    pub(crate) fn set_limit(&self, segments: u32) -> bool {
         let limit = segments.min(self.count());
         let mut withheld = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
-        self.limit.store(limit, Relaxed);
         let keep = (self.count() - limit) as usize;
+        let wanted = withheld.get(keep..).unwrap_or_default();
+        if let Some(without) = wanted.iter().position(|&id| !self.populate(SegmentId(id))) {
+            wanted[..=without].iter().for_each(|&id| self.discard(SegmentId(id)));
+            return false;
+        }
+        self.limit.store(limit, Relaxed);
         if withheld.len() > keep {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
             free.extend(withheld.drain(keep..));
             self.free_count.store(free.len() as u32, Relaxed);
         }
+        true
     }
 
     /// Withholds at most `most` free segments but for the last `spare` ones, and gives their memory back to the
@@ -66,25 +73,25 @@ mod tests {
         let pool = pool(8);
         let mut owner = pool.new_owner();
         let used: Vec<_> = (0..6).map(|_| pool.take(&mut owner).expect("free")).collect();
-        pool.set_limit(3);
+        assert!(pool.set_limit(3));
         assert_eq!(pool.withhold(9, 1), 4, "two are free, of which one is spare");
         assert_eq!((pool.free_count(), pool.withheld_count()), (1, 1));
         used.into_iter().for_each(|id| pool.give_back(&mut owner, id));
         assert_eq!(pool.withhold(2, 0), 2, "no more than asked for");
         assert_eq!(pool.withhold(9, 0), 0);
         assert_eq!((pool.free_count(), pool.withheld_count()), (3, 5));
-        pool.set_limit(7);
+        assert!(pool.set_limit(7));
         assert_eq!((pool.free_count(), pool.withheld_count()), (7, 1));
-        pool.set_limit(100);
+        assert!(pool.set_limit(100));
         assert_eq!((pool.free_count(), pool.withheld_count(), pool.limit()), (8, 0, 8));
     }
 
     #[test]
     fn a_segment_that_was_withheld_is_one_like_any_other() {
         let pool = pool(2);
-        pool.set_limit(1);
+        assert!(pool.set_limit(1));
         assert_eq!(pool.withhold(1, 0), 0);
-        pool.set_limit(2);
+        assert!(pool.set_limit(2));
         let mut owner = pool.new_owner();
         for _ in 0..2 {
             let id = pool.take(&mut owner).expect("free");
