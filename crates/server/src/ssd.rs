@@ -7,6 +7,7 @@ use larder_store::device::{Device, FileDevice, FileOptions, Origin};
 use larder_store::{Bytes, SEGMENT_BYTES, Span, SsdEvent};
 
 use crate::config::{Config, Personality, SsdPath, SsdShare};
+use crate::owned_file;
 
 /// The SSD tier, opened and locked for this process.
 pub struct Ssd {
@@ -36,6 +37,7 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
             segment_bytes: SEGMENT_BYTES,
             path: path.path.clone(),
         };
+        check_place(&path.path)?;
         let device = FileDevice::open(&options).map_err(|error| format!("--ssd: {error}"))?;
         let shown = path.path.display();
         if !device.is_direct() {
@@ -50,6 +52,18 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
         ssd.files.push(device);
     }
     Ok(ssd)
+}
+
+/// Refuses a path that leads where another user wants it to. A missing directory is reported, or made, when the
+/// file is opened.
+fn check_place(path: &Path) -> Result<(), String> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match parent.is_dir() {
+        true => {
+            owned_file::resolve(path).map(drop).map_err(|error| format!("--ssd {}: {error}", path.display()))
+        }
+        false => Ok(()),
+    }
 }
 
 impl Ssd {

@@ -1,6 +1,7 @@
 //! What a daemon says at its start is true, and what it advises works.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
 use rustix::process::Signal;
@@ -72,6 +73,21 @@ fn it_warns_of_what_an_operator_may_not_expect() {
         let (_, text, _) = said(Folder::new(), &["-m", "100g", "-l", "127.0.0.1", "--ssd", "none"]);
         assert!(text.contains("-m 100 GiB and --conn-memory 64 MiB are more than the"), "{text}");
     }
+}
+
+#[test]
+fn a_link_to_the_ssd_that_another_user_may_have_made_is_refused() {
+    let folder = Folder::new();
+    let link = folder.path("link");
+    fs::write(folder.0.join("empty"), "").expect("a file");
+    std::os::unix::fs::symlink("empty", &link).expect("a link");
+    fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o1777)).expect("a mode");
+    let text = refusal(&["--ssd", &format!("{link}:80m")]);
+    assert!(text.contains("--ssd") && text.contains("another user may have made it"), "{text}");
+    fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o777)).expect("a mode");
+    let text = refusal(&["--ssd", &format!("{}:80m", folder.path("empty"))]);
+    assert!(text.contains("every user may replace files"), "{text}");
+    assert_eq!(fs::metadata(folder.0.join("empty")).expect("a file").len(), 0);
 }
 
 #[test]

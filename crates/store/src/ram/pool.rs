@@ -190,11 +190,6 @@ impl Pool {
         unsafe { self.memory.discard(self.start(id), self.segment_bytes) };
     }
 
-    /// Takes the memory of a segment from the system again. Returns false if there is none.
-    fn populate(&self, id: SegmentId) -> bool {
-        self.memory.populate(self.start(id), self.segment_bytes)
-    }
-
     /// A free segment, now the owner's log segment.
     pub(crate) fn take(&self, owner: &mut Owner) -> Option<SegmentId> {
         self.pop_free(owner.0)

@@ -40,6 +40,11 @@ impl Pool {
         true
     }
 
+    /// Takes the memory of a segment from the system again. Returns false if there is none.
+    fn populate(&self, id: SegmentId) -> bool {
+        self.memory.populate(self.start(id), self.segment_bytes)
+    }
+
     /// Withholds at most `most` free segments but for the last `spare` ones, and gives their memory back to the
     /// system. Returns how many are still to be withheld.
     pub(crate) fn withhold(&self, most: u32, spare: u32) -> u32 {
