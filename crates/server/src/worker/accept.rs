@@ -196,7 +196,7 @@ impl Worker {
                 tracing::warn!("no descriptor is left for another connection; raise ulimit -n, or lower -c");
             }
             _ => {
-                tracing::warn!(%error, "accepting connections fails; the next attempt follows within a second");
+                tracing::warn!(%error, "accepting connections fails; the next try is within a second");
             }
         }
     }
