@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::*;
 
-use super::Store;
+use super::{Step, Store};
 use crate::clock::Seconds;
 use crate::evict::Patience;
 
@@ -58,9 +58,12 @@ impl Store {
         }
         for _ in 0..segments(EVICTED_BYTES_MAX) {
             let victim = self.next_victim.fetch_add(1, Relaxed) % self.layout.shards;
-            let wanted = u32::from(tiers.evict);
-            if tiers.evict && self.make_room::<()>(victim, wanted, now, Patience::Wait).is_err() {
-                return;
+            if tiers.evict {
+                match self.make_room::<()>(victim, 1, now, Patience::Wait) {
+                    Ok(()) => {}
+                    Err(Step::Again) => continue,
+                    Err(_) => return,
+                }
             }
             let spare = if tiers.evict { tiers.spare_segments() } else { 0 };
             let before = pool.withheld_count();

@@ -107,7 +107,9 @@ fn the_limit_may_change_while_threads_set_and_get() {
             let key = format!("{thread}-{}", i % 8_000);
             let hash = store.hash(key.as_bytes());
             let call = Call { key: key.as_bytes(), hash, now, loaded: None, patience: Patience::Drop };
-            let stored = store.put(&call, &SET, &mut Payload::Bytes(&value));
+            let mut put = || store.put(&call, &SET, &mut Payload::Bytes(&value));
+            let stored = std::iter::repeat_with(&mut put).find(|step| !matches!(step, Step::Again));
+            let stored = stored.expect("it ends");
             assert!(matches!(stored, Step::Done(PutResult::Stored(_))), "{stored:?}");
             // The item may have been evicted since; if it is there, its value is whole.
             let is_right = store.fetch(&call, &Fetch::default(), |found| {
