@@ -1,6 +1,8 @@
 //! What `-vv` shows on standard error: the line of each request behind `<` and the descriptor of its connection,
 //! and the first line of its reply behind `>`, in memcached's manner. Values are not shown.
 
+use crate::log;
+
 /// The most bytes of a line that are shown.
 const SHOWN_BYTES_MAX: usize = 1024;
 const BINARY_HEADER_BYTES: usize = 24;
@@ -20,15 +22,14 @@ pub fn reply(connection: i32, bytes: &[u8]) {
 }
 
 fn show(direction: u8, connection: i32, bytes: &[u8]) {
-    put(&line(direction, connection, bytes));
+    log::echo(&line(direction, connection, bytes));
 }
 
-/// Returns what is shown of a request or a reply, with its end.
+/// Returns what is shown of a request or a reply.
 fn line(direction: u8, connection: i32, bytes: &[u8]) -> Vec<u8> {
     let mut line = vec![direction];
     line.extend_from_slice(connection.to_string().as_bytes());
     line.push(b' ');
-    let from = line.len();
     match bytes {
         [magic @ (0x80 | 0x81), opcode, ..] => {
             line.extend_from_slice(format!("binary opcode 0x{opcode:02x}").as_bytes());
@@ -56,22 +57,7 @@ fn line(direction: u8, connection: i32, bytes: &[u8]) -> Vec<u8> {
         }
     }
     line.truncate(SHOWN_BYTES_MAX);
-    line.iter_mut().skip(from).filter(|byte| byte.is_ascii_control()).for_each(|byte| *byte = b'.');
-    line.push(b'\n');
     line
-}
-
-/// Writes a line if standard error takes it at once: requests never wait for a reader of them.
-fn put(line: &[u8]) {
-    use rustix::event::{PollFd, PollFlags, poll};
-    let stderr = std::io::stderr();
-    let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
-    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    if poll(&mut ready, Some(&now)).is_ok_and(|ready| ready > 0)
-        && ready[0].revents().contains(PollFlags::OUT)
-    {
-        let _ = rustix::io::write(&stderr, line);
-    }
 }
 
 #[cfg(test)]
@@ -84,11 +70,10 @@ mod tests {
 
     #[test]
     fn a_line_is_shown_without_its_value() {
-        assert_eq!(shown(b'<', b"set k 0 0 5\r\nhello\r\n"), "<31 set k 0 0 5\n");
-        assert_eq!(shown(b'<', b"get a b\n"), "<31 get a b\n");
-        assert_eq!(shown(b'>', b"VALUE k 0 5\r\nhello\r\nEND\r\n"), ">31 VALUE k 0 5\n");
-        assert_eq!(shown(b'<', b"get \x1b[2J\r\n"), "<31 get .[2J\n", "no terminal is played with");
-        assert_eq!(shown(b'<', &[b'x'; 5000]).len(), SHOWN_BYTES_MAX + 1);
+        assert_eq!(shown(b'<', b"set k 0 0 5\r\nhello\r\n"), "<31 set k 0 0 5");
+        assert_eq!(shown(b'<', b"get a b\n"), "<31 get a b");
+        assert_eq!(shown(b'>', b"VALUE k 0 5\r\nhello\r\nEND\r\n"), ">31 VALUE k 0 5");
+        assert_eq!(shown(b'<', &[b'x'; 5000]).len(), SHOWN_BYTES_MAX);
     }
 
     #[test]
@@ -97,9 +82,9 @@ mod tests {
         (request[0], request[1], request[3], request[4]) = (0x80, 0x01, 3, 8);
         request.extend_from_slice(&[0; 8]);
         request.extend_from_slice(b"keyvalue");
-        assert_eq!(shown(b'<', &request), "<31 binary opcode 0x01 key key\n");
-        assert_eq!(shown(b'<', &request[..30]), "<31 binary opcode 0x01\n");
-        assert_eq!(shown(b'>', &[0x81, 0x01, 0, 0, 0, 0, 0, 2]), ">31 binary opcode 0x01 status 0x0002\n");
-        assert_eq!(shown(b'>', &[0x81]), ">31 \u{fffd}\n");
+        assert_eq!(shown(b'<', &request), "<31 binary opcode 0x01 key key");
+        assert_eq!(shown(b'<', &request[..30]), "<31 binary opcode 0x01");
+        assert_eq!(shown(b'>', &[0x81, 0x01, 0, 0, 0, 0, 0, 2]), ">31 binary opcode 0x01 status 0x0002");
+        assert_eq!(shown(b'>', &[0x81]), ">31 \u{fffd}");
     }
 }
