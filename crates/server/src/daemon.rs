@@ -75,8 +75,9 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     }
     let listeners = Arc::new(listeners);
     let result = serve(&shared, listeners.clone(), ssd.devices(), kind, signals);
+    // A worker that has not ended still has the listeners.
     listeners.iter().for_each(listen::Listener::remove_file);
-    notices.into_iter().for_each(Notice::remove);
+    drop(notices);
     let stragglers = result?;
     if stragglers > 0 {
         tracing::error!(workers = stragglers, "the SSD does not answer; ending without its last operations");
@@ -98,7 +99,7 @@ fn announce(config: &Config, listeners: &[listen::Listener]) -> Result<Vec<Notic
     if let Some(path) = &config.port_file {
         let put = Notice::put(path, listen::announcement(listeners), notice::is_port);
         // It stays: it was asked for by whoever started the daemon, and tells of a port that was in use.
-        put.map_err(|error| format!("MEMCACHED_PORT_FILENAME: {error}"))?;
+        put.map_err(|error| format!("MEMCACHED_PORT_FILENAME: {error}"))?.leave();
     }
     Ok(notices)
 }

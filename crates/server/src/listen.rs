@@ -25,6 +25,12 @@ pub struct Listener {
     file: Option<(PathBuf, u64, u64)>,
 }
 
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.remove_file();
+    }
+}
+
 impl Listener {
     /// Removes the file of a Unix socket, if it is still this one's.
     pub fn remove_file(&self) {
@@ -238,7 +244,7 @@ mod tests {
         let listeners = open(&config).expect("a stale socket");
         fs::remove_file(&path).expect("it is there");
         fs::write(&path, "somebody's").expect("room");
-        listeners[0].remove_file();
+        drop(listeners);
         assert!(path.exists(), "it is another file by now");
         assert!(open(&config).map(|_| ()).expect_err("a file").contains("no socket"));
         let _ = fs::remove_dir_all(&folder);

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 /// More than such a file ever holds.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// A file that was written, and what was written to it.
+/// A file that was written, and what was written to it. It goes with its value, if it is still the same.
 pub struct Notice {
     path: PathBuf,
     text: String,
+    stays: bool,
 }
 
 impl Notice {
@@ -42,12 +43,18 @@ impl Notice {
             put.inspect_err(|_| drop(fs::remove_file(&partial)))
         });
         put.map_err(|error| format!("cannot write {shown}: {error}"))?;
-        Ok(Notice { path: path.to_path_buf(), text })
+        Ok(Notice { path: path.to_path_buf(), text, stays: false })
     }
 
-    /// Removes the file if it is still the one that was written.
-    pub fn remove(self) {
-        if fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
+    /// Leaves the file where it is.
+    pub fn leave(mut self) {
+        self.stays = true;
+    }
+}
+
+impl Drop for Notice {
+    fn drop(&mut self) {
+        if !self.stays && fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -93,7 +100,7 @@ mod tests {
             }
             let notice = put().expect("an own file");
             assert_eq!(fs::read(&path).expect("there"), b"77\n");
-            notice.remove();
+            drop(notice);
             assert!(!path.exists());
         }
         for theirs in ["dear diary", "12 monkeys\n", "\n", "1\nx"] {
@@ -103,9 +110,11 @@ mod tests {
             assert_eq!(fs::read(&path).expect("there"), theirs.as_bytes());
         }
         fs::write(&path, "").expect("room");
-        let notice = put().expect("an empty file");
+        put().expect("an empty file").leave();
+        assert_eq!(fs::read(&path).expect("there"), b"77\n");
+        let notice = put().expect("an own file");
         fs::write(&path, "78\n").expect("room");
-        notice.remove();
+        drop(notice);
         assert_eq!(fs::read(&path).expect("there"), b"78\n", "another daemon's by now");
         fs::write(folder.join("target"), "").expect("room");
         let link = folder.join("link");
