@@ -1,6 +1,6 @@
 //! The state file: all of a store's memory, saved when a daemon stops and taken over by the next one, even
-//! when the machine was started anew in between. Its first page ([`page`]) tells what it is: one whose checksum is
-//! wrong is no state of Larder's, and is left as it is. Behind it comes the memory, with holes.
+//! when the machine was started anew in between. Its first page tells what it is: one whose checksum is wrong is
+//! no state of Larder's, and is left as it is. Behind it comes the memory, with holes.
 //!
 //! A state is good for one start. Once the next daemon has changed anything, the file would bring back what
 //! was deleted since; so it is gone from the disk before the first connection is served, whatever came of it.
