@@ -10,7 +10,7 @@ use super::stream::Stream;
 use super::write::{Landing, Large, Work, WriteSource};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::device::IoBuf;
-use crate::entry::{Entry, SsdPlace, class_of_pages, pages_of_class};
+use crate::entry::{Entry, SsdPlace, class_of_pages};
 use crate::hash::KeyHash;
 use crate::ram::pool::Pin;
 use crate::record::Header;
@@ -61,10 +61,10 @@ impl Log {
             self.table.add_pending(segment);
             state.queue.push_back(work);
         }
-        let class = class_of_pages(pages);
-        self.table.admit(segment, header.expires, header.epoch, pages_of_class(class));
         self.bytes_admitted.fetch_add(header.bytes() as u64, Relaxed);
+        let class = class_of_pages(pages);
         let to = SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 };
+        self.table.admit(to, header.expires, header.epoch);
         let bytes = pin.bytes();
         let landing = Landing { hash, from, to, pin: Some(pin), bytes };
         state.large.push(Large { id, parts_left, failed: false, landing });
@@ -140,10 +140,10 @@ impl Log {
                 source: WriteSource::Copy(copy.clone(), at),
             });
         }
-        let class = class_of_pages(pages);
-        self.table.admit(segment, header.expires, header.epoch, pages_of_class(class));
         self.bytes_moved.fetch_add(header.bytes() as u64, Relaxed);
+        let class = class_of_pages(pages);
         let to = SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 };
+        self.table.admit(to, header.expires, header.epoch);
         self.begin_landing(state, bytes);
         let landing = Landing { hash, from, to, pin: None, bytes };
         state.large.push(Large { id, parts_left, failed: false, landing });

@@ -98,7 +98,7 @@ pub(crate) struct Log {
     sweep_wanted: AtomicBool,
     /// Where the search for segments that have expired goes on.
     pub(super) next_spent: AtomicU32,
-    /// The time and the flush epoch of the last upkeep.
+    /// The time and the flush epoch as last noted.
     pub(super) seen_now: AtomicU32,
     pub(super) seen_epoch: AtomicU32,
 }

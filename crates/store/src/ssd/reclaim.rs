@@ -314,7 +314,13 @@ impl Log {
         state.free.push_back(reclaim.segment);
     }
 
-    /// Returns whether everything in a segment had expired or been flushed at the last upkeep.
+    /// Notes the time and the flush epoch: items that are gone by then are not evicted.
+    pub(crate) fn note_time(&self, now: Seconds, epoch: u32) {
+        self.seen_now.store(now.0, Relaxed);
+        self.seen_epoch.store(epoch, Relaxed);
+    }
+
+    /// Returns whether everything in a segment had expired or been flushed when the time was last noted.
     pub(super) fn is_spent(&self, segment: u32) -> bool {
         self.table.is_spent(segment, Seconds(self.seen_now.load(Relaxed)), self.seen_epoch.load(Relaxed))
     }
@@ -322,8 +328,7 @@ impl Log {
     /// Frees segments in which everything has expired or been flushed. Looks at some segments a call, so that
     /// the log is not locked for long.
     pub(crate) fn free_spent(&self, now: Seconds, epoch: u32) {
-        self.seen_now.store(now.0, Relaxed);
-        self.seen_epoch.store(epoch, Relaxed);
+        self.note_time(now, epoch);
         let count = self.segments();
         let looks = SPENT_SEGMENTS_MAX.min(count);
         let first = self.next_spent.fetch_add(looks, Relaxed);

@@ -11,7 +11,7 @@ use super::write::{Work, WriteSource};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::clock::Seconds;
 use crate::crash::step;
-use crate::entry::{SsdPlace, class_of_pages, pages_of_class};
+use crate::entry::{SsdPlace, class_of_pages};
 use crate::record::Header;
 
 /// Which records a segment holds, so that what dies together lies together.
@@ -94,14 +94,15 @@ impl Log {
             Some(pages) => self.append_spread(&mut state, stream, record, pages as u32)?,
             None => self.append_extent(&mut state, stream, record, page::extent_pages(bytes))?,
         };
-        let class = class_of_pages(pages);
-        self.table.admit(segment, header.expires, header.epoch, pages_of_class(class));
+        let place =
+            SsdPlace { segment, page: page as u16, class: class_of_pages(pages), turn: (turn & 0xF) as u8 };
+        self.table.admit(place, header.expires, header.epoch);
         if !is_new {
             self.bytes_moved.fetch_add(bytes as u64, Relaxed);
         } else {
             self.bytes_admitted.fetch_add(bytes as u64, Relaxed);
         }
-        Ok(SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 })
+        Ok(place)
     }
 
     /// Appends a record to the open page where that will do, else to a new one, from which it takes

@@ -33,7 +33,8 @@ pub(crate) struct SegmentMeta {
     written_pages: AtomicU32,
     /// 1 while its live records are being moved to other segments, 2 when some could not be moved.
     cleaning: AtomicU32,
-    spare: AtomicU32,
+    /// Its pages up to the end of the last record written.
+    used_pages: AtomicU32,
     /// Pages that hold a record which was read since it came here.
     hot: [AtomicU64; HOT_WORDS],
 }
@@ -130,15 +131,16 @@ impl Table {
         self.items.fetch_add(u64::from(live), Relaxed);
     }
 
-    /// Returns the share of a segment's records that are live, from 0 to 1, by their pages: an index entry
-    /// tells no more of a record's size. Records of one page count alike.
+    /// Returns the share of a segment that live records take, from 0 to 1, by their pages: an index entry tells
+    /// no more of a record's size. Records of one page count alike.
     pub(super) fn live_share(&self, segment: u32) -> f64 {
         let meta = &self.segments[segment as usize];
         if meta.live.load(Relaxed) == 0 {
             return 0.0;
         }
         let written = meta.written_pages.load(Relaxed).max(1);
-        (f64::from(meta.live_pages.load(Relaxed)) / f64::from(written)).min(1.0)
+        let of_written = f64::from(meta.live_pages.load(Relaxed)) / f64::from(written);
+        of_written.min(1.0) * f64::from(meta.used_pages.load(Relaxed)) / f64::from(SEGMENT_PAGES)
     }
 
     /// Marks whether a segment's live records are being moved to other segments.
@@ -229,6 +231,7 @@ impl Table {
         self.items.fetch_sub(u64::from(meta.live.swap(0, Relaxed)), Relaxed);
         meta.live_pages.store(0, Relaxed);
         meta.written_pages.store(0, Relaxed);
+        meta.used_pages.store(0, Relaxed);
         meta.cleaning.store(0, Relaxed);
         // Last, and not earlier by the compiler's choice: until then the old entries are dead by expiry.
         step();
@@ -252,11 +255,13 @@ impl Table {
         live
     }
 
-    /// Counts a record of `pages` pages that is about to be written to the open segment.
-    pub(crate) fn admit(&self, segment: u32, expires: u32, epoch: u32, pages: u32) {
-        let meta = &self.segments[segment as usize];
+    /// Counts a record that is about to be written to an open segment, at `place`.
+    pub(crate) fn admit(&self, place: SsdPlace, expires: u32, epoch: u32) {
+        let meta = &self.segments[place.segment as usize];
+        let pages = pages_of_class(place.class);
         step();
         meta.written_pages.fetch_add(pages, Relaxed);
+        meta.used_pages.fetch_max((u32::from(place.page) + pages).min(SEGMENT_PAGES), Relaxed);
         meta.expires.fetch_max(if expires == 0 { u32::MAX } else { expires }, Relaxed);
         meta.epoch.fetch_max(epoch, Relaxed);
     }

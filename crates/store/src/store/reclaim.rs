@@ -51,6 +51,7 @@ impl Store {
         let Some(bytes) = loaded.bytes else {
             return self.tiers.log.rescued(place, ReadBack { failed: true, ..ReadBack::default() });
         };
+        self.tiers.log.note_time(now, self.tiers.epoch());
         let mut outcome = ReadBack::default();
         let (id, pages) = (loaded.plan.read.id, bytes.len() / PAGE_BYTES);
         let pages = if is_chunk { pages } else { pages.min(1) };
