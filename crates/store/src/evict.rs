@@ -273,7 +273,14 @@ impl Shard {
         match self.fate(tiers, now, queue, entry, &header) {
             Fate::Gone => self.reclaim(tiers, slot, entry, &header),
             Fate::Keep(hot) => return self.keep_large(tiers, queue, slot, entry.with_hot(hot)),
+            Fate::ToHome(home) => {
+                let there = Entry::ssd(hash.tag(), hot_on_ssd(entry, &header), home);
+                self.place(tiers, now, hash, Some((slot, entry)), there);
+            }
             Fate::Demote => {
+                // The room before the record is the extent's header from here on.
+                self.make_dirty(tiers, entry);
+                let header = Header { item_flags: header.item_flags & !crate::record::HAS_HOME, ..header };
                 tiers.pool.begin_landing(&mut self.owner, id);
                 let pin = tiers.pool.pin(&self.owner, id);
                 match tiers.log.append_large(Stream::of(&header, now), &header, pin, hash, entry) {
@@ -295,7 +302,7 @@ impl Shard {
                     }
                 }
             }
-            Fate::Drop | Fate::ToHome(_) => self.drop_item(tiers, hash, slot, entry, &header),
+            Fate::Drop => self.drop_item(tiers, hash, slot, entry, &header),
         }
         Evicted::Segment
     }

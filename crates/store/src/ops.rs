@@ -142,7 +142,7 @@ fn write(
             record.push(part);
         }
         let queue = Store::queue_for(shard, call.hash, old.is_none());
-        let offset = shard.adopt(tiers, queue, header, record);
+        let offset = shard.adopt(tiers, queue, header, record, None);
         shard.place(
             tiers,
             call.now,

@@ -232,15 +232,16 @@ impl Shard {
     /// The place on the SSD of the unchanged copy of a promoted record, if the copy's segment still is what it
     /// was then.
     pub(crate) fn home_of(&self, tiers: &Tiers, entry: Entry) -> Option<SsdPlace> {
-        let RamRecord::Small(record) = self.ram_record(tiers, entry) else {
-            return None;
-        };
-        if record.header.item_flags & HAS_HOME == 0 {
+        let record = self.ram_record(tiers, entry);
+        if record.header().item_flags & HAS_HOME == 0 {
             return None;
         }
         let (id, at) = tiers.pool.locate(entry.ram_offset());
-        let end = at + record.header.bytes();
-        let home = tiers.pool.bytes(&self.owner, id)[end..end + HOME_BYTES].first_chunk::<HOME_BYTES>()?;
+        let at = match record {
+            RamRecord::Small(record) => at + record.header.bytes(),
+            RamRecord::Large { .. } => at,
+        };
+        let home = tiers.pool.bytes(&self.owner, id)[at..at + HOME_BYTES].first_chunk::<HOME_BYTES>()?;
         let SsdCopy { place, turn } = SsdCopy::from_bytes(home);
         (tiers.log.table.current_turn(place) == Some(turn)).then_some(place)
     }
@@ -486,12 +487,15 @@ impl Shard {
     /// Cuts a promoted record off from its copy on the SSD, because it has changed. The record keeps its
     /// size.
     pub(crate) fn make_dirty(&mut self, tiers: &Tiers, entry: Entry) {
-        let RamRecord::Small(record) = self.ram_record(tiers, entry) else {
-            return;
-        };
-        if record.header.item_flags & HAS_HOME == 0 {
+        let record = self.ram_record(tiers, entry);
+        if record.header().item_flags & HAS_HOME == 0 {
             return;
         }
+        let RamRecord::Small(record) = record else {
+            let cut_off = self.rewrite_header(tiers, entry, |header| header.item_flags &= !HAS_HOME);
+            debug_assert!(cut_off, "a record that changes is not landing");
+            return;
+        };
         let record_bytes = record.header.bytes();
         let (id, at) = tiers.pool.locate(entry.ram_offset());
         let end = at + record_bytes;
@@ -505,14 +509,21 @@ impl Shard {
         self.open(queue).map_or(0, |open| self.segment_bytes - open.used)
     }
 
-    /// Makes a large record that has arrived the shard's own; answers its place in the tier.
+    /// Makes a large record that has arrived the shard's own; answers its place in the tier. The place of its
+    /// `copy` on the SSD, if it has one, is kept before the record.
     pub(crate) fn adopt(
         &mut self,
         tiers: &Tiers,
         queue: RamQueue,
         header: &Header,
         mut record: Reservation,
+        copy: Option<SsdCopy>,
     ) -> u64 {
+        let mut header = Header { item_flags: header.item_flags & !HAS_HOME, ..*header };
+        if let Some(copy) = copy {
+            header.item_flags |= HAS_HOME;
+            record.write_prefix(&copy.to_bytes());
+        }
         record.write_front(&header.encode());
         let id = tiers.pool.adopt(&mut self.owner, record);
         self.enqueue(tiers, queue, id);

@@ -417,10 +417,11 @@ impl Store {
         Ok(())
     }
 
-    /// Makes room for a promotion or two, without waiting for anything.
-    pub(crate) fn top_up(&self, own: u32, now: Seconds) {
-        if self.tiers.pool.free_count() <= self.tiers.spare_segments() && self.tiers.evict {
-            let _ = self.make_room::<()>(own, 1, now, Patience::Wait);
+    /// Makes room for the promotion of a record of `segments` segments, without waiting for anything.
+    pub(crate) fn top_up(&self, own: u32, segments: u32, now: Seconds) {
+        let tiers = &self.tiers;
+        if tiers.evict && tiers.is_promotable(segments) && !tiers.has_room_to_promote(segments) {
+            let _ = self.make_room::<()>(own, segments, now, Patience::Wait);
         }
     }
 

@@ -11,6 +11,9 @@ use crate::ram::pool::Pool;
 use crate::ssd::log::Log;
 use crate::store::compaction::Compaction;
 
+/// A promoted record takes at most one in this many parts of RAM.
+const PROMOTED_PARTS: u32 = 32;
+
 pub(crate) struct Tiers {
     pub pool: Arc<Pool>,
     pub log: Log,
@@ -28,6 +31,17 @@ pub(crate) struct Tiers {
 }
 
 impl Tiers {
+    /// Whether a record of `segments` segments may be copied from the SSD to RAM now: one that would take more
+    /// than a small part of RAM stays on the SSD.
+    pub(crate) fn has_room_to_promote(&self, segments: u32) -> bool {
+        self.pool.free_count() >= self.spare_segments() + segments && self.is_promotable(segments)
+    }
+
+    /// Whether a record of `segments` segments takes a small enough part of RAM to be promoted.
+    pub(crate) fn is_promotable(&self, segments: u32) -> bool {
+        segments <= (self.pool.limit() / PROMOTED_PARTS).max(1)
+    }
+
     /// Flushes so far: a record written in an earlier epoch is gone.
     #[inline]
     pub(crate) fn epoch(&self) -> u32 {

@@ -5,7 +5,7 @@ use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, SsdCopy, State};
 use crate::evict::Patience;
-use crate::record::{FETCHED, Header, KEY_BINARY, Record, STALE, WIN_SENT};
+use crate::record::{FETCHED, HEADER_BYTES, Header, KEY_BINARY, Record, STALE, WIN_SENT};
 use crate::shard::{RamQueue, Shard};
 use crate::store::{Step, Store};
 use crate::tiers::Tiers;
@@ -167,8 +167,11 @@ impl Store {
                 }
             }
         });
-        if call.loaded.is_some() {
-            self.top_up(self.shard_of(call.hash), call.now);
+        if let Some(loaded) = &call.loaded {
+            let is_wanted =
+                loaded.plan.entry.hot() + 1 >= PROMOTE_AT && loaded.plan.bytes() > tiers.large_bytes;
+            let segments = if is_wanted { tiers.pool.segments_for(loaded.plan.bytes()) } else { 1 };
+            self.top_up(self.shard_of(call.hash), segments, call.now);
         }
         step
     }
@@ -293,7 +296,7 @@ impl Shard {
             self.index.set(seen.slot, entry);
             let place = entry.ssd_place();
             tiers.log.table.mark_hot(place);
-            if entry.hot() >= PROMOTE_AT && header.bytes() <= tiers.large_bytes {
+            if entry.hot() >= PROMOTE_AT {
                 self.promote(tiers, call, seen, &after, entry);
             }
         }
@@ -308,8 +311,15 @@ impl Shard {
 
     /// Copies an item from the SSD to RAM, if a segment can be had without evicting; the SSD copy stays.
     fn promote(&mut self, tiers: &Tiers, call: &Call<'_>, seen: &Seen<'_>, header: &Header, entry: Entry) {
-        let room = self.room_left(RamQueue::Main) >= header.ram_bytes() + crate::record::HOME_BYTES;
-        if !room && tiers.pool.free_count() <= tiers.spare_segments() {
+        let is_large = header.bytes() > tiers.large_bytes;
+        let has_room = match is_large {
+            true => tiers.has_room_to_promote(tiers.pool.segments_for(header.bytes())),
+            false => {
+                self.room_left(RamQueue::Main) >= header.ram_bytes() + crate::record::HOME_BYTES
+                    || tiers.has_room_to_promote(1)
+            }
+        };
+        if !has_room {
             return;
         }
         let Value::Slice(value) = seen.value(self, tiers) else {
@@ -319,7 +329,17 @@ impl Shard {
         let place = entry.ssd_place();
         let Some(turn) = tiers.log.table.current_turn(place) else { return };
         let home = SsdCopy { place, turn };
-        if let Some(offset) = self.append(tiers, RamQueue::Main, header, call.key, &[&value], Some(home)) {
+        if is_large {
+            let Some(mut record) = tiers.pool.reserve(header.bytes()) else { return };
+            record.push(&[0; HEADER_BYTES]);
+            record.push(call.key);
+            record.push(&value);
+            let offset = self.adopt(tiers, RamQueue::Main, header, record, Some(home));
+            let promoted = Entry::ram(call.hash.tag(), 0, State::RamLarge, offset);
+            self.place(tiers, call.now, call.hash, Some((seen.slot, entry)), promoted);
+        } else if let Some(offset) =
+            self.append(tiers, RamQueue::Main, header, call.key, &[&value], Some(home))
+        {
             let promoted = Entry::ram(call.hash.tag(), 0, State::Ram, offset);
             self.place(tiers, call.now, call.hash, Some((seen.slot, entry)), promoted);
         }

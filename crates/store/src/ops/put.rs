@@ -244,7 +244,7 @@ fn store_new(
             };
             let queue = Store::queue_for(shard, call.hash, old.is_none());
             let hot = old.map_or(0, |(_, old)| old.hot());
-            let offset = shard.adopt(tiers, queue, &header, incoming.record);
+            let offset = shard.adopt(tiers, queue, &header, incoming.record, None);
             let entry = Entry::ram(call.hash.tag(), hot, State::RamLarge, offset);
             shard.place(tiers, call.now, call.hash, old, entry);
             Attempt::Done(PutResult::Stored(header.cas))

@@ -8,6 +8,38 @@ const SIZES: [usize; 12] =
     [0, 1, 4_000, 4_048, 4_049, 4_096, 40 << 10, 200_000, 300 << 10, (3 << 20) + 5, (8 << 20) - 1, 8 << 20];
 
 #[test]
+fn a_large_value_that_is_read_again_is_promoted_and_not_written_again() {
+    let rig = Rig::new(64, 8);
+    // Values of more than half a RAM segment, and of several.
+    for size in [150_000, 700_000] {
+        let key = format!("key-{size}");
+        rig.set_on_ssd(&key, &bytes(1, size), &SET);
+        let tiers: Vec<_> = (0..20).map(|_| rig.get(&key).map(|item| item.tier)).collect();
+        let from_ssd = tiers.iter().filter(|tier| **tier == Some(Tier::Ssd)).count();
+        assert!(from_ssd <= 4 && tiers.iter().all(Option::is_some), "{size} bytes: {tiers:?}");
+        assert_eq!(rig.value(&key), Some(bytes(1, size)));
+        let before = rig.store.stats().ssd_bytes_admitted;
+        for _ in 0..4 {
+            rig.push_out();
+        }
+        let item = rig.peek(&key).expect("it is there");
+        assert_eq!((item.tier, item.value), (Tier::Ssd, bytes(1, size)), "{size} bytes");
+        assert!(rig.store.stats().ssd_bytes_admitted - before < size as u64, "it was written again");
+        // Changed in RAM, it is written with the change.
+        (0..4).for_each(|_| drop(rig.get(&key)));
+        assert_eq!(rig.peek(&key).map(|item| item.tier), Some(Tier::Ram));
+        let touch = Some(rig.in_seconds(500));
+        rig.fetch(&key, &Fetch { touch, no_bump: true, ..Fetch::default() });
+        for _ in 0..4 {
+            rig.push_out();
+        }
+        let item = rig.peek(&key).expect("it is there");
+        assert_eq!((item.tier, item.expiry, item.value), (Tier::Ssd, rig.in_seconds(500), bytes(1, size)));
+        rig.store.check().expect("every count is right");
+    }
+}
+
+#[test]
 fn values_of_every_size_come_back_from_both_tiers() {
     let rig = Rig::new(64, 16);
     for (i, &size) in SIZES.iter().enumerate() {

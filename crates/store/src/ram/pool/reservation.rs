@@ -123,6 +123,14 @@ impl Reservation {
         front.copy_from_slice(bytes);
     }
 
+    /// Writes into the room before the record, which only a demotion needs.
+    pub(crate) fn write_prefix(&mut self, bytes: &[u8]) {
+        let len = bytes.len();
+        assert!(len <= LARGE_PREFIX_BYTES);
+        // SAFETY: as in spare; every segment is longer than the prefix.
+        unsafe { self.pool.memory.slice_mut(self.pool.start(self.segments[0]), len) }.copy_from_slice(bytes);
+    }
+
     /// What has arrived of the record, one slice a segment.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
         let (mut left, mut skip) = (self.filled, LARGE_PREFIX_BYTES);
