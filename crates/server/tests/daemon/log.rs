@@ -30,9 +30,9 @@ fn full_pipe() -> (PipeReader, PipeWriter) {
     (reader, writer)
 }
 
-/// Makes the daemon log what a client does, as often as it can.
+/// Makes the daemon log what clients do, as often as it can.
 fn provoke(daemon: &Daemon) {
-    assert_eq!(daemon.connect().ask("verbosity 1\r\n", "\r\n"), "OK\r\n");
+    assert_eq!(daemon.connect().ask("verbosity 2\r\n", "\r\n"), "OK\r\n");
     let value = "v".repeat(8_000);
     daemon.connect().ask(&format!("set k 0 0 8000\r\n{value}\r\n"), "STORED\r\n");
     let mut peers = Vec::new();
