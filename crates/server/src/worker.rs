@@ -83,6 +83,8 @@ const ROOM_TICK: Duration = Duration::from_millis(1);
 /// After so much has been received, what the SSD has brought goes out before more is received: large values from many
 /// peers at once would else keep those waiting who only read.
 const RECEIVED_BYTES_MAX: usize = 64 << 10;
+/// How long a worker gives turns before it looks at its sockets again: so long a light request waits for heavy ones.
+const TURNS_TIME: Duration = Duration::from_millis(2);
 /// How long a stopping worker waits for its connections to finish.
 const DRAIN: Duration = Duration::from_secs(3);
 
@@ -221,7 +223,7 @@ impl Worker {
                     self.complete_io()?;
                 }
             }
-            self.take_turns();
+            self.take_turns()?;
             self.complete_io()?;
             self.retry_waiting();
             self.start_writes();
@@ -245,11 +247,11 @@ impl Worker {
         let reads_wait = self.connections.read_waiters() > 0;
         let may_read = reads_wait && self.in_flight.is_empty() && !self.read_is_blocked;
         let has_work = may_read
-            || self.connections.has_turns()
+            || self.connections.turns() > 0
             || self.in_flight.has_deferred()
             || self.in_flight.is_ready();
         let waits =
-            self.connections.waits_for_room() || self.connections.parked() > 0 || self.read_is_blocked;
+            self.connections.room_waiters() > 0 || self.connections.parked() > 0 || self.read_is_blocked;
         let sleep = match (has_work, waits) {
             (true, _) => Duration::ZERO,
             (false, true) => ROOM_TICK,
@@ -276,7 +278,12 @@ impl Worker {
             token @ LISTENERS.. => self.accept((token - LISTENERS) as usize),
             token => {
                 self.connections.note_event(token, flags);
-                self.drive(token);
+                // What takes long waits until everything that does not has been served.
+                if self.connections.is_light(token) {
+                    self.drive(token);
+                } else {
+                    self.connections.wait_for_turn(token);
+                }
             }
         }
     }
@@ -302,17 +309,31 @@ impl Worker {
         }
     }
 
-    /// Gives every connection that yielded another turn.
-    fn take_turns(&mut self) {
-        for token in self.connections.take_turns() {
+    /// Gives connections that can go on another turn each, as far as the time goes.
+    fn take_turns(&mut self) -> io::Result<()> {
+        let began = Instant::now();
+        for _ in 0..self.connections.turns() {
+            let Some(token) = self.connections.take_turn() else { break };
             self.drive(token);
+            if self.received_bytes > RECEIVED_BYTES_MAX {
+                self.complete_io()?;
+            }
+            if began.elapsed() >= TURNS_TIME {
+                break;
+            }
         }
+        Ok(())
     }
 
     /// Tries again what waited for room or memory, and lets those that wait for it read in their turn.
     fn retry_waiting(&mut self) {
-        for token in self.connections.take_room_waiters() {
+        let began = Instant::now();
+        for _ in 0..self.connections.room_waiters() {
+            let Some(token) = self.connections.take_room_waiter() else { break };
             self.wake(token);
+            if began.elapsed() >= TURNS_TIME {
+                break;
+            }
         }
         for _ in 0..self.connections.parked() {
             let Some(token) = self.connections.first_parked() else { break };

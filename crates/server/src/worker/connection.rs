@@ -60,9 +60,10 @@ pub(super) struct Connections {
     places: Vec<Option<Connection>>,
     generations: Vec<u32>,
     free: Vec<u32>,
-    turns: VecDeque<u64>,
+    /// Connections that can go on without an event.
+    turns: FairQueue,
     /// Connections that wait for room in RAM or on the SSD.
-    room_waiters: Vec<u64>,
+    room_waiters: VecDeque<u64>,
     /// Connections that wait for a turn to read.
     read_waiters: FairQueue,
     /// Connections that wait for memory.
@@ -79,8 +80,8 @@ impl Connections {
             places: Vec::new(),
             generations: Vec::new(),
             free: Vec::new(),
-            turns: VecDeque::new(),
-            room_waiters: Vec::new(),
+            turns: FairQueue::default(),
+            room_waiters: VecDeque::new(),
             read_waiters: FairQueue::default(),
             parked: FairQueue::default(),
         }
@@ -165,12 +166,12 @@ impl Connections {
 
 /// The queues.
 impl Connections {
-    pub(super) fn has_turns(&self) -> bool {
-        !self.turns.is_empty()
+    pub(super) fn turns(&self) -> usize {
+        self.turns.len()
     }
 
-    pub(super) fn waits_for_room(&self) -> bool {
-        !self.room_waiters.is_empty()
+    pub(super) fn room_waiters(&self) -> usize {
+        self.room_waiters.len()
     }
 
     pub(super) fn read_waiters(&self) -> usize {
@@ -182,22 +183,21 @@ impl Connections {
     }
 
     /// The connection wants to go on without an event.
-    pub(super) fn take_turn(&mut self, token: u64) {
+    pub(super) fn wait_for_turn(&mut self, token: u64) {
         if let Some(connection) = self.get(token)
             && !std::mem::replace(&mut connection.has_turn, true)
         {
-            self.turns.push_back(token);
+            let account = connection.account;
+            self.turns.push(token, &account);
         }
     }
 
-    pub(super) fn take_turns(&mut self) -> Vec<u64> {
-        let turns: Vec<u64> = self.turns.drain(..).collect();
-        for &token in &turns {
-            if let Some(connection) = self.get(token) {
-                connection.has_turn = false;
-            }
+    pub(super) fn take_turn(&mut self) -> Option<u64> {
+        let token = self.turns.pop()?;
+        if let Some(connection) = self.get(token) {
+            connection.has_turn = false;
         }
-        turns
+        Some(token)
     }
 
     /// The connection is to be tried again when there may be room.
@@ -205,7 +205,7 @@ impl Connections {
         if let Some(connection) = self.get(token)
             && !std::mem::replace(&mut connection.waits, true)
         {
-            self.room_waiters.push(token);
+            self.room_waiters.push_back(token);
         }
     }
 
@@ -214,8 +214,12 @@ impl Connections {
         let Some(connection) = self.places.get_mut(token as u32 as usize).and_then(Option::as_mut) else {
             return;
         };
-        // It waits in one of both queues at most.
-        let queue = if self.read_waiters.len() > 0 { &mut self.read_waiters } else { &mut self.parked };
+        // Service is charged where others wait for it.
+        let queue = match (self.read_waiters.len(), self.parked.len()) {
+            (0, 0) => &mut self.turns,
+            (0, _) => &mut self.parked,
+            _ => &mut self.read_waiters,
+        };
         queue.charge(&mut connection.account, bytes);
     }
 
@@ -249,10 +253,10 @@ impl Connections {
         self.parked.first()
     }
 
-    pub(super) fn take_room_waiters(&mut self) -> Vec<u64> {
-        let waiters = std::mem::take(&mut self.room_waiters);
-        waiters.iter().for_each(|token| self.waits_no_more(*token));
-        waiters
+    pub(super) fn take_room_waiter(&mut self) -> Option<u64> {
+        let waiter = self.room_waiters.pop_front()?;
+        self.waits_no_more(waiter);
+        Some(waiter)
     }
 
     pub(super) fn take_read_waiter(&mut self) -> Option<u64> {

@@ -288,7 +288,7 @@ impl Worker {
                     return true;
                 }
                 io::ErrorKind::Interrupted => {
-                    self.connections.take_turn(token);
+                    self.connections.wait_for_turn(token);
                     return true;
                 }
                 _ => return false,
@@ -345,7 +345,7 @@ impl Worker {
             _ if connection.is_parked() => {}
             Wait::Room => self.connections.wait_for_room(token),
             Wait::Reads => self.connections.wait_for_read(token),
-            _ if connection.can_go_on(OUTPUT_BYTES) => self.connections.take_turn(token),
+            _ if connection.can_go_on(OUTPUT_BYTES) => self.connections.wait_for_turn(token),
             _ => {}
         }
     }

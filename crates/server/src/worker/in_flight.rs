@@ -66,7 +66,7 @@ pub(super) struct InFlight {
 const WRITE_PLACES: usize = 8;
 /// Bytes of reads in flight over all workers, or one read each: so much is ahead of a read whose turn has come,
 /// a few milliseconds of what a device delivers. Memory is not what this bounds.
-const READ_BYTES_MAX: usize = 16 << 20;
+const READ_BYTES_MAX: usize = 8 << 20;
 
 impl InFlight {
     pub(super) fn new(queue: Option<Box<dyn IoQueue>>, config: &Config) -> InFlight {
