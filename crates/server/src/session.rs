@@ -202,6 +202,8 @@ pub struct Session {
     pub(crate) room_since: Option<Instant>,
     /// The length of the request at the front of the input, when that was found out just now.
     expected: usize,
+    /// Requests parsed before the first of them is executed.
+    batch_max: usize,
     closing: bool,
     more: bool,
 }
@@ -236,6 +238,7 @@ impl Session {
             loaded: None,
             room_since: None,
             expected: 0,
+            batch_max: BATCH,
             closing: false,
             more: false,
         }
@@ -382,9 +385,7 @@ impl Session {
             let wire = *self.wire.get_or_insert_with(|| detect(first));
             let mut batch = ArrayVec::<(Request<'_>, KeyHash, usize), BATCH>::new();
             let mut parsed = 0;
-            // What is parsed beyond a request that has to wait is parsed again: where few reads may be asked
-            // for, few requests are parsed at a time.
-            let batch_max = (turns_left as usize).min(BATCH).min(ctx.read_room.max(1));
+            let batch_max = (turns_left as usize).min(self.batch_max);
             let stop = loop {
                 if batch.len() >= batch_max || parsed == rest.len() {
                     break None;
@@ -553,8 +554,14 @@ impl Session {
     /// Goes on with its input, whatever it waited for except a [`Wait::Read`].
     pub fn resume(&mut self, ctx: &mut Ctx<'_>) {
         if self.wait != Wait::Read {
+            // What is parsed beyond a request that has to wait is parsed again: in a turn to read, no more is
+            // parsed at a time than may be read.
+            if self.wait == Wait::Reads {
+                self.batch_max = ctx.read_room.clamp(1, BATCH);
+            }
             self.wait = Wait::None;
             self.advance(ctx, &[]);
+            self.batch_max = BATCH;
         }
     }
 

@@ -84,7 +84,7 @@ impl Worker {
     fn is_jammed(&mut self) -> bool {
         let (now, budget, reclaim) = (self.instant, &self.shared.budget, &mut self.reclaim);
         let given_back = budget.given_back();
-        let moves = given_back.wrapping_sub(reclaim.given_back) >= budget.limit() / 8;
+        let moves = given_back.wrapping_sub(reclaim.given_back) >= budget.limit() / 256;
         let since = reclaim.given_back_at.filter(|_| reclaim.presses && !moves);
         if since.is_none() {
             (reclaim.given_back, reclaim.given_back_at) = (given_back, Some(now));
