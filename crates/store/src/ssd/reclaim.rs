@@ -21,8 +21,9 @@ use crate::entry::{SsdPlace, class_of_pages, pages_of_class};
 
 /// Pages that one read of a segment that is moved brings.
 const CHUNK_PAGES: u32 = 64;
-/// Such reads under way at once.
+/// Such reads under way at once: few, so that gets keep their pace, and more while a set waits for the segment.
 const CHUNK_READS_MAX: u32 = 2;
+const AWAITED_CHUNK_READS_MAX: u32 = 6;
 /// Bytes of large records on the move from which on nothing more is read. One record may be larger.
 const MOVING_BYTES_MAX: usize = 1 << 20;
 /// Reads of a readmission under way at once.
@@ -52,6 +53,8 @@ pub(super) struct Reclaim {
     retries_left: u32,
     /// Bytes of large records that are being moved. They are copied, so these bound memory.
     moving_bytes: usize,
+    /// A set waits for the segment.
+    is_awaited: bool,
 }
 
 /// What came of a read for a reclaim.
@@ -77,6 +80,7 @@ impl Reclaim {
             again: Vec::new(),
             retries_left: RETRIES_MAX,
             moving_bytes: 0,
+            is_awaited: false,
         }
     }
 
@@ -99,6 +103,9 @@ impl Log {
         self.begin_reclaim(state);
         if let Some(segment) = self.take_free(state, reserved) {
             return Ok(segment);
+        }
+        if let Some(reclaim) = &mut state.reclaim {
+            reclaim.is_awaited = true;
         }
         match state.reclaim.take_if(|reclaim| !reclaim.moves_all) {
             Some(reclaim) => {
@@ -187,13 +194,14 @@ impl Log {
     /// live.
     fn is_reclaim_due(&self, state: &State) -> bool {
         let mut open = state.streams.iter().flatten();
-        state.free.len() < self.reserved_segments() || open.any(|open| open.next_page >= SEGMENT_PAGES / 2)
+        state.free.len() < self.reserved_segments() || open.any(|open| open.next_page >= SEGMENT_PAGES / 4)
     }
 
     fn next_chunk(&self, reclaim: &mut Reclaim, room_bytes: usize) -> Option<(u32, u32)> {
         let chunk_bytes = CHUNK_PAGES as usize * PAGE_BYTES;
         let has_room = reclaim.reading == 0 || room_bytes > reclaim.reading as usize * chunk_bytes;
-        if reclaim.reading >= CHUNK_READS_MAX || reclaim.moving_bytes >= MOVING_BYTES_MAX || !has_room {
+        let reads_max = if reclaim.is_awaited { AWAITED_CHUNK_READS_MAX } else { CHUNK_READS_MAX };
+        if reclaim.reading >= reads_max || reclaim.moving_bytes >= MOVING_BYTES_MAX || !has_room {
             return None;
         }
         if let Some(&again) = reclaim.again.last() {
