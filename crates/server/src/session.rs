@@ -206,6 +206,8 @@ pub struct Session {
     batch_max: usize,
     closing: bool,
     more: bool,
+    /// What requests executed lately cost besides the bytes they read and sent, in bytes that cost as much.
+    extra_cost: usize,
 }
 
 /// About what the key of a pending get takes.
@@ -241,6 +243,7 @@ impl Session {
             batch_max: BATCH,
             closing: false,
             more: false,
+            extra_cost: 0,
         }
     }
 
@@ -267,6 +270,16 @@ impl Session {
     /// Whether the connection can be closed: it is to be, and everything due has been sent.
     pub fn is_over(&self) -> bool {
         self.closing && self.pending.is_empty() && self.out.is_empty() && self.wait != Wait::Read
+    }
+
+    /// Ends the turn after the present request, which cost as much as so many bytes besides those it sends.
+    pub(crate) fn add_cost(&mut self, bytes: usize) {
+        self.extra_cost += bytes;
+    }
+
+    /// Takes the cost of requests that was added since the last call.
+    pub fn take_cost(&mut self) -> usize {
+        std::mem::take(&mut self.extra_cost)
     }
 
     /// Executes nothing further; what is under way is still answered.
@@ -418,6 +431,10 @@ impl Session {
                 self.progress = 0;
                 self.room_since = None;
                 at += len;
+                if self.extra_cost > 0 {
+                    turns_left = 0;
+                    break;
+                }
             }
             if at < input.len() - rest.len() + parsed || self.wait != Wait::None || self.closing {
                 continue;
@@ -452,7 +469,6 @@ impl Session {
                             at = from + head;
                         }
                         receive::Begun::WaitForAll => return at,
-                        receive::Begun::Later => return at,
                     }
                 }
                 Some(Step::Request { .. }) => unreachable!("requests are batched"),

@@ -367,6 +367,9 @@ impl Store {
         let mut left = limit;
         for number in 0..self.layout.shards {
             let shard = self.lock(number);
+            if shard.head().ram_items == 0 {
+                continue;
+            }
             for entry in shard.index.entries().filter(|entry| entry.state() != State::Ssd) {
                 let record = shard.ram_record(&self.tiers, entry);
                 let header = record.header();

@@ -15,6 +15,8 @@ use crate::shared::Shared;
 
 impl Session {
     pub(super) fn stats(&mut self, ctx: &mut Ctx<'_>, arguments: &[u8], reply: &Reply<'_>) -> Served {
+        let is_dump = arguments.starts_with(b"cachedump");
+        self.add_cost(if is_dump { CACHEDUMP_COST_BYTES } else { STATS_COST_BYTES });
         let mut words = arguments.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         let out = self.out.tail();
         match words.next() {
@@ -101,6 +103,10 @@ fn cachedump(
     reply.stats_end(out);
 }
 
+/// What statistics cost, in bytes of a value that cost as much to send: they look at every shard.
+const STATS_COST_BYTES: usize = 128 << 10;
+/// The same of a dump, which looks through the index.
+const CACHEDUMP_COST_BYTES: usize = 1 << 20;
 /// The most items one dump lists, which bounds the answer as memcached's 2 MiB do.
 const CACHEDUMP_ITEMS_MAX: usize = 20_000;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use larder_protocol::{ItemInfo, Outcome, OwnedReply, Store as StoreRequest, StoreMode, body_tail_is_valid};
 use larder_store::{Call, Incoming, Patience, Payload, Put, PutMode, Step};
 
-use super::{Ctx, Served, Session, Wait};
+use super::{Ctx, Served, Session};
 use crate::dispatch;
 
 /// A large value on its way in.
@@ -25,8 +25,8 @@ pub(crate) struct Receiving {
 
 impl Receiving {
     pub(super) fn spare(&mut self) -> Option<&mut [u8]> {
-        let incoming = self.incoming.as_mut()?;
-        (incoming.missing() > 0).then(|| incoming.spare())
+        // Before the first byte no memory is taken.
+        Some(self.incoming.as_mut()?.spare()).filter(|spare| !spare.is_empty())
     }
 
     pub(super) fn advance(&mut self, len: usize) {
@@ -36,8 +36,8 @@ impl Receiving {
     }
 }
 
-/// How long a large value waits to be received while memory is promised to others that are on their way. Those
-/// that stand still give way much sooner.
+/// How long a large value waits for memory while others that are on their way hold half of it. Those that stand
+/// still give way much sooner.
 const ARRIVAL_WAIT: Duration = Duration::from_secs(2);
 
 /// How a store whose value is not there yet goes on.
@@ -46,8 +46,6 @@ pub(super) enum Begun {
     Taken,
     /// The value is small: parse again when all of it is there.
     WaitForAll,
-    /// There is no room to receive it now; `wait` says so.
-    Later,
 }
 
 impl Session {
@@ -69,9 +67,7 @@ impl Session {
             self.expected = head + value_len + tail;
             return Begun::WaitForAll;
         }
-        let is_late = self.room_since.is_some_and(|since| ctx.instant - since >= ARRIVAL_WAIT);
-        let patience = if is_late { Patience::Drop } else { Patience::Wait };
-        let call = Call { key, hash, now: ctx.now, loaded: None, patience };
+        let call = Call { key, hash, now: ctx.now, loaded: None, patience: Patience::Wait };
         match ctx.shared.store.reserve(&call, value_len) {
             Step::Done(incoming) => {
                 self.room_since = None;
@@ -87,13 +83,7 @@ impl Session {
                 }));
                 Begun::Taken
             }
-            Step::Busy | Step::Again => {
-                ctx.shared.note_crowd();
-                self.room_since.get_or_insert(ctx.instant);
-                self.wait = Wait::Room;
-                Begun::Later
-            }
-            Step::Read(_) | Step::NoMemory => {
+            _ => {
                 self.room_since = None;
                 if request.mode == StoreMode::Set && request.compare.is_none() {
                     dispatch::forget(ctx, key, hash);
@@ -167,11 +157,18 @@ impl Session {
         input: &[u8],
     ) -> (usize, Step<()>) {
         let store = &ctx.shared.store;
-        let patience = self.patience(ctx);
+        // Where values on their way in hold all that they may, those that stand still give way in a while.
+        let patience = if store.is_crowded() {
+            ctx.shared.note_crowd();
+            let is_late = self.room_since.is_some_and(|since| ctx.instant - since >= ARRIVAL_WAIT);
+            if is_late { Patience::Drop } else { Patience::Wait }
+        } else {
+            self.patience(ctx)
+        };
         let call = Call { key, hash: store.hash(key), now: ctx.now, loaded: None, patience };
         let missing = incoming.missing();
         let step = match store.receive(&call, incoming, &input[..missing.min(input.len())]) {
-            Step::Done(()) => store.extend(&call, incoming),
+            Step::Done(()) if incoming.has_begun() => store.extend(&call, incoming),
             other => other,
         };
         (missing - incoming.missing(), step)

@@ -132,7 +132,7 @@ impl Worker {
         };
         let before = connection.session.out.bytes();
         call(&mut connection.session, &mut ctx);
-        let encoded = connection.session.out.bytes().saturating_sub(before);
+        let encoded = connection.session.out.bytes().saturating_sub(before) + connection.session.take_cost();
         let asked = self.in_flight.wanted_bytes();
         if asked + encoded > 0 {
             self.connections.charge(token, (asked + encoded) as u64);

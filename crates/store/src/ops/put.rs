@@ -88,6 +88,11 @@ impl Incoming {
         self.record.missing().min(self.value_len)
     }
 
+    /// Whether any of the value has come.
+    pub fn has_begun(&self) -> bool {
+        self.missing() < self.value_len
+    }
+
     /// Where the next bytes of the value go; empty when all have come, and when memory has to be
     /// [taken](Store::extend) first.
     pub fn spare(&mut self) -> &mut [u8] {
@@ -101,28 +106,34 @@ impl Incoming {
 }
 
 impl Store {
-    /// Promises memory to a value of more than [`Store::large_bytes`] that is about to arrive. The memory is
-    /// taken as it arrives, by [`extend`](Self::extend). While half of the RAM tier is promised, the step is
-    /// [`Step::Busy`], or [`Step::NoMemory`] with [`Patience::Drop`].
+    /// Begins to receive a value of more than [`Store::large_bytes`]. Its memory is taken as it arrives, by
+    /// [`extend`](Self::extend).
     pub fn reserve(&self, call: &Call<'_>, value_len: usize) -> Step<Incoming> {
         let record_bytes = HEADER_BYTES + call.key.len() + value_len;
         if !self.is_storable(record_bytes) {
             return Step::NoMemory;
         }
-        match self.tiers.pool.promise(record_bytes) {
-            Some(record) => Step::Done(Incoming { record, value_len, key_len: call.key.len() }),
-            None if call.patience == Patience::Wait => Step::Busy,
-            None => Step::NoMemory,
-        }
+        let record = self.tiers.pool.begin(record_bytes);
+        Step::Done(Incoming { record, value_len, key_len: call.key.len() })
+    }
+
+    /// Whether values on their way in hold half of the RAM tier, so that none of them is given more until some
+    /// have arrived or gone.
+    pub fn is_crowded(&self) -> bool {
+        self.tiers.pool.is_crowded()
     }
 
     /// Takes memory for the next bytes of a value, so that [`Incoming::spare`] is not empty while some are
-    /// missing.
+    /// missing. While the store is [crowded](Self::is_crowded), the step is [`Step::Busy`], or
+    /// [`Step::NoMemory`] with [`Patience::Drop`].
     pub fn extend(&self, call: &Call<'_>, incoming: &mut Incoming) -> Step<()> {
         let own = self.shard_of(call.hash);
         for _ in 0..ATTEMPTS_MAX {
             if incoming.missing() == 0 || !incoming.record.spare().is_empty() {
                 return Step::Done(());
+            }
+            if self.is_crowded() {
+                return if call.patience == Patience::Wait { Step::Busy } else { Step::NoMemory };
             }
             if let Err(step) = self.make_room(own, 1, call.now, call.patience) {
                 return step;

@@ -97,8 +97,6 @@ pub(crate) struct Pool {
     /// The length of `free`, written under its lock only, so that it never shows more than there are.
     free_count: AtomicU32,
     reserved: AtomicU32,
-    /// Segments that large values on their way in will take when all of them has come.
-    promised: AtomicU32,
     /// Free segments that are kept out of use, and how many segments may be in use.
     withheld: Mutex<Vec<u32>>,
     limit: AtomicU32,
@@ -116,7 +114,6 @@ impl Pool {
             free: Mutex::new((0..count as u32).rev().collect()),
             free_count: AtomicU32::new(count as u32),
             reserved: AtomicU32::new(0),
-            promised: AtomicU32::new(0),
             withheld: Mutex::new(Vec::new()),
             limit: AtomicU32::new(count as u32),
             owners: AtomicU32::new(FIRST_OWNER),
@@ -541,16 +538,15 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_promised_takes_memory_as_it_arrives_and_no_more_than_half_is_promised() {
+    fn values_on_their_way_take_memory_as_they_arrive_and_half_of_it_at_most() {
         let pool = pool(8);
-        let mut promised: Vec<_> = (0..2).map(|_| pool.promise(10_000).expect("two of eight")).collect();
-        assert!(pool.promise(10_000).is_none(), "half is promised");
+        let mut incoming: Vec<_> = (0..20).map(|_| pool.begin(30_000)).collect();
         assert_eq!((pool.free_count(), pool.reserved_count()), (8, 0), "nothing has come");
-        let first = &mut promised[0];
-        assert!(first.spare().is_empty() && first.grow() && !first.spare().is_empty());
-        assert_eq!((pool.free_count(), pool.reserved_count()), (7, 1));
-        promised.pop();
-        assert!(pool.promise(10_000).is_some(), "what was promised to one that left goes to another");
+        assert!(incoming[0].spare().is_empty() && incoming[0].grow() && !incoming[0].spare().is_empty());
+        assert!(incoming[1..4].iter_mut().all(super::Reservation::grow));
+        assert!(!incoming[4].grow() && pool.is_crowded() && pool.free_count() == 4);
+        incoming.remove(0);
+        assert!(incoming[4].grow(), "what one that left had goes to another");
     }
 
     #[test]

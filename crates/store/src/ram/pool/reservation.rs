@@ -1,4 +1,4 @@
-//! Memory for a large record that is on its way in: promised, taken as the bytes arrive, then a shard's.
+//! Memory for a large record that is on its way in: taken as the bytes arrive, then a shard's.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -7,26 +7,25 @@ use super::{LARGE_PREFIX_BYTES, Owner, Pool, RESERVED, SegmentId};
 use crate::crash::step;
 
 impl Pool {
-    /// Promises segments for a record of `record_bytes` that is on its way in; none is taken yet. `None` when half
-    /// of all are promised already: what was promised is kept.
-    pub(crate) fn promise(self: &Arc<Self>, record_bytes: usize) -> Option<Reservation> {
-        let wanted = self.segments_for(record_bytes);
-        let share = self.limit() / 2;
-        let fits = |promised: u32| promised.checked_add(wanted).filter(|promised| *promised <= share);
-        self.promised.fetch_update(Relaxed, Relaxed, fits).ok()?;
-        Some(Reservation {
+    /// Memory for a record of `record_bytes` that is on its way in; none is taken yet.
+    pub(crate) fn begin(self: &Arc<Self>, record_bytes: usize) -> Reservation {
+        Reservation {
             pool: self.clone(),
             segments: Vec::new(),
-            promised: wanted,
             filled: LARGE_PREFIX_BYTES,
             end: LARGE_PREFIX_BYTES + record_bytes,
-        })
+        }
     }
 
-    /// Sets segments aside for a record of `record_bytes`; `None` when there are not enough free ones.
+    /// Whether so many values are on their way in that no more may be taken for them: half of all segments.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.reserved_count() >= self.limit() / 2
+    }
+
+    /// Sets segments aside for a record of `record_bytes`; `None` when there are not enough.
     pub(crate) fn reserve(self: &Arc<Self>, record_bytes: usize) -> Option<Reservation> {
-        let mut reservation = self.promise(record_bytes)?;
-        while (reservation.segments.len() as u32) < reservation.promised {
+        let mut reservation = self.begin(record_bytes);
+        for _ in 0..self.segments_for(record_bytes) {
             reservation.grow().then_some(())?;
         }
         Some(reservation)
@@ -56,14 +55,17 @@ pub(crate) struct Reservation {
     pool: Arc<Pool>,
     /// Those taken so far.
     segments: Vec<SegmentId>,
-    promised: u32,
     filled: usize,
     end: usize,
 }
 
 impl Reservation {
-    /// Takes the next segment for what is to come; false when none is free.
+    /// Takes the next segment for what is to come; false when none is free, or the pool is
+    /// [crowded](Pool::is_crowded).
     pub(crate) fn grow(&mut self) -> bool {
+        if self.pool.is_crowded() {
+            return false;
+        }
         let Some(id) = self.pool.pop_free(RESERVED) else { return false };
         self.pool.reserved.fetch_add(1, Relaxed);
         self.segments.push(id);
@@ -160,7 +162,6 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.pool.reserved.fetch_sub(self.segments.len() as u32, Relaxed);
-        self.pool.promised.fetch_sub(self.promised, Relaxed);
         for &id in &self.segments {
             self.pool.push_free(id);
         }
