@@ -7,7 +7,7 @@ use crate::record::HOME_BYTES;
 pub(crate) enum State {
     /// Nothing.
     Empty = 0,
-    /// A record inside a RAM segment.
+    /// A record of the log, which begins inside a RAM segment.
     Ram = 1,
     /// A record that fills a chain of RAM segments of its own.
     RamLarge = 2,

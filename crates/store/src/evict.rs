@@ -8,7 +8,7 @@ use crate::entry::{Entry, SsdPlace, State};
 use crate::hash::KeyHash;
 use crate::index::Slot;
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
-use crate::record::{FETCHED, Header, Record};
+use crate::record::{FETCHED, Head, Header};
 use crate::shard::{Cursor, RamQueue, RamRecord, Shard};
 use crate::ssd::SSD_VALUE_BYTES_MAX;
 use crate::ssd::log::Refused;
@@ -40,8 +40,10 @@ pub(crate) enum Evicted {
 /// The small queue's share of the RAM tier, one in this many segments.
 const SMALL_SHARE: u32 = 10;
 
-/// What a segment costs beside its records: to seal and write a large one, to unqueue, to give back.
-const SEGMENT_WORK: u32 = 64;
+/// What a segment costs beside its records, to seal and write a large one, to unqueue and to give back: one for so
+/// many bytes of it, and at most as much.
+const SEGMENT_WORK_BYTES: usize = 1024;
+const SEGMENT_WORK_MAX: usize = 64;
 
 /// An item of at most one in this many parts of the mean size goes on to the main queue unread.
 const SLIGHT_PARTS: u64 = 2;
@@ -64,7 +66,7 @@ impl Shard {
     /// Whether a segment's first record has expired or been flushed, and so, by likelihood, have those behind
     /// it.
     fn looks_spent(&self, tiers: &Tiers, now: Seconds, id: SegmentId) -> bool {
-        let at = if tiers.pool.is_large(id) { LARGE_PREFIX_BYTES } else { 0 };
+        let at = if tiers.pool.is_large(id) { LARGE_PREFIX_BYTES } else { tiers.pool.first(id) };
         let header = Header::decode(&tiers.pool.bytes(&self.owner, id)[at..]);
         header.is_some_and(|header| {
             Expiry::from_raw(header.expires).has_passed(now) || header.epoch < tiers.epoch()
@@ -103,12 +105,13 @@ impl Shard {
         let Some((queue, id)) = self.next_victim(tiers, now) else {
             return Evicted::Nothing;
         };
-        *work = work.saturating_sub(SEGMENT_WORK);
+        let segment_work = (tiers.pool.segment_bytes() / SEGMENT_WORK_BYTES).min(SEGMENT_WORK_MAX);
+        *work = work.saturating_sub(segment_work as u32);
         if tiers.pool.is_large(id) {
             return self.evict_large(tiers, now, patience, queue, id);
         }
         let used = tiers.pool.used(id);
-        let mut at = self.cursor.take().map_or(0, |cursor| cursor.at);
+        let mut at = self.cursor.take().map_or(tiers.pool.first(id), |cursor| cursor.at);
         while at < used {
             if *work == 0 {
                 self.cursor = Some(Cursor { id, at });
@@ -116,7 +119,7 @@ impl Shard {
             }
             *work -= 1;
             let bytes = &tiers.pool.bytes(&self.owner, id)[at..used];
-            let Some(record) = Record::parse(bytes) else { break };
+            let Some(record) = Head::parse(bytes) else { break };
             let (header, hash) = (record.header, tiers.hasher.hash(record.key));
             let here = Entry::ram(hash.tag(), 0, State::Ram, tiers.pool.offset(id, at));
             if let Some((slot, entry)) = self.index.find_place(hash, here)
@@ -196,11 +199,10 @@ impl Shard {
                 self.place(tiers, now, hash, Some((slot, entry)), there);
             }
             Fate::Demote => {
-                let RamRecord::Small(record) = self.ram_record(tiers, entry) else {
-                    return true;
-                };
+                let record = self.ram_record(tiers, entry);
+                let (key, value) = (record.key(), record.log_value());
                 let header = Header { item_flags: header.item_flags & !crate::record::HAS_HOME, ..header };
-                match tiers.log.append(Stream::of(&header, now), &header, record.key, record.value) {
+                match tiers.log.append(Stream::of(&header, now), &header, key, &value) {
                     Ok(place) => {
                         let there = Entry::ssd(hash.tag(), hot_there, place);
                         self.place(tiers, now, hash, Some((slot, entry)), there);

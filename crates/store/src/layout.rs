@@ -51,6 +51,12 @@ const BUCKET_ENTRIES: u64 = 8;
 const RAM_ITEM_BYTES: u64 = 96;
 /// Keys that left and are remembered, a byte each, for every item that RAM would hold.
 const GHOSTS_PER_RAM_ITEM_MAX: u64 = 4;
+/// A segment without an SSD. Records of the log go on from one to the next, and half a segment is the mean loss
+/// behind a large record. With an SSD they are larger, since a large record is written segment by segment.
+const RAM_SEGMENT_BYTES: u64 = 8 << 10;
+/// Without an SSD, the longest record of the log, in bytes, and in parts of a shard's RAM.
+const LOG_RECORD_BYTES_MAX: usize = 128 << 10;
+const LOG_RECORD_SHARE: usize = 32;
 /// What each carved region may lose to alignment.
 const ALIGN_SLACK: u64 = 64;
 
@@ -84,8 +90,10 @@ impl Layout {
         let shards = 1_u64 << shards.ilog2();
         let buckets_per_shard = (wanted / BUCKET_BYTES / shards).max(1);
         let index_bytes = buckets_per_shard * shards * BUCKET_BYTES;
-        let segment_bytes = (ram_estimate / shards / 64).clamp(16 << 10, 256 << 10);
-        let segment_bytes = 1_u64 << segment_bytes.ilog2();
+        let segment_bytes = match ssd_bytes {
+            0 => RAM_SEGMENT_BYTES,
+            _ => 1_u64 << (ram_estimate / shards / 64).clamp(16 << 10, 256 << 10).ilog2(),
+        };
         // What left is remembered for as long as others stay: without an SSD, as many as RAM holds, and no
         // more, since what comes back later than that is not wanted soon either. With one, as many as
         // both tiers hold, within a part of RAM that does not show.
@@ -166,10 +174,13 @@ impl Layout {
         ]
     }
 
-    /// Records above this many bytes get RAM segments of their own.
+    /// Returns the size in bytes above which a record gets RAM segments of its own.
     pub(crate) fn large_bytes(&self) -> usize {
-        let buffered = if self.pieces == 0 { usize::MAX } else { self.piece_bytes - 4096 };
-        (self.segment_bytes / 2).min(buffered)
+        if self.pieces == 0 {
+            let share = self.segments as usize * self.segment_bytes / self.shards as usize / LOG_RECORD_SHARE;
+            return share.clamp(self.segment_bytes / 2, LOG_RECORD_BYTES_MAX);
+        }
+        (self.segment_bytes / 2).min(self.piece_bytes - 4096)
     }
 }
 

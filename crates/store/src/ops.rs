@@ -48,8 +48,8 @@ pub struct Call<'a> {
 enum Attempt<R> {
     Done(R),
     Read(ReadPlan),
-    /// The record to write needs a free RAM segment.
-    Room,
+    /// The record to write needs this many free RAM segments.
+    Room(u32),
     /// The record to write, of this many bytes, needs segments of its own.
     Large(usize),
     /// The item is on its way to the SSD and cannot change until it is there.
@@ -78,7 +78,7 @@ impl Store {
                 Attempt::Read(plan) => return Step::Read(plan),
                 Attempt::Landing if call.patience == Patience::Wait => return Step::Busy,
                 Attempt::Landing | Attempt::NoSlot => return Step::NoMemory,
-                Attempt::Room => self.make_room(own, 1, call.now, call.patience),
+                Attempt::Room(segments) => self.make_room(own, segments, call.now, call.patience),
                 Attempt::Large(bytes) => self.reserve_bytes(own, bytes, call).map(|set_aside| {
                     reservation = Some(set_aside);
                 }),
@@ -159,14 +159,13 @@ fn write(
         shard.index.set(slot, entry.warmed());
         return Attempt::Done(());
     }
-    if tiers.pool.free_count() <= tiers.spare_segments()
-        && shard.room_left(RamQueue::Small) < header.ram_bytes()
-    {
-        return Attempt::Room;
+    let segments = shard.segments_wanted(RamQueue::Small, header.ram_bytes());
+    if segments > 0 && tiers.pool.free_count() < tiers.spare_segments() + segments {
+        return Attempt::Room(segments);
     }
     let queue = Store::queue_for(shard, call.hash, old.is_none());
     let Some(offset) = shard.append(tiers, queue, header, call.key, value, None) else {
-        return Attempt::Room;
+        return Attempt::Room(segments.max(1));
     };
     if old.is_some() {
         tiers.note_freed(header.ram_bytes());

@@ -117,6 +117,21 @@ impl<'a> Record<'a> {
     }
 }
 
+/// Header and key of a record in the log, whose value may go on in later segments.
+#[derive(Clone, Copy)]
+pub(crate) struct Head<'a> {
+    pub header: Header,
+    pub key: &'a [u8],
+}
+
+impl<'a> Head<'a> {
+    /// Reads header and key at the front of `bytes`; `None` when they do not fit.
+    pub(crate) fn parse(bytes: &'a [u8]) -> Option<Head<'a>> {
+        let header = Header::decode(bytes)?;
+        Some(Head { header, key: bytes.get(HEADER_BYTES..HEADER_BYTES + usize::from(header.key_len))? })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@
 pub(crate) mod attach;
 pub(crate) mod tally;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
 
 use crate::arena::Region;
@@ -16,8 +17,8 @@ use crate::crash;
 use crate::entry::{Entry, SsdCopy, SsdPlace, State};
 use crate::hash::KeyHash;
 use crate::index::{Index, Inserted, Judge, Slot};
-use crate::ram::pool::{Owner, Queue, Reservation, SegmentId};
-use crate::record::{HAS_HOME, HEADER_BYTES, HOME_BYTES, Header, Record};
+use crate::ram::pool::{LogParts, Owner, Queue, Reservation, SegmentId};
+use crate::record::{HAS_HOME, HEADER_BYTES, HOME_BYTES, Head, Header, RAM_ALIGN, Record};
 use crate::tiers::Tiers;
 use tally::Tally;
 
@@ -53,6 +54,10 @@ pub(crate) struct ShardHead {
 }
 
 const _: () = assert!(size_of::<ShardHead>() == 11 * 8 + 2 * size_of::<Queue>() + 2 * 8, "no padding");
+
+/// A record of at most one in this many parts of a segment lies in one segment, and is read without a look at
+/// another; what is left at a segment's end is then as little.
+const WHOLE_SHARE: usize = 32;
 
 /// Which RAM queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,13 +102,23 @@ pub(crate) struct Shard {
 /// What lies in RAM under an entry.
 pub(crate) enum RamRecord<'a> {
     Small(Record<'a>),
-    Large { head: SegmentId, header: Header, key: &'a [u8] },
+    /// A record of the log that lies over the end of its segment.
+    Split {
+        head: Head<'a>,
+        value: LogParts<'a>,
+    },
+    Large {
+        head: SegmentId,
+        header: Header,
+        key: &'a [u8],
+    },
 }
 
 impl RamRecord<'_> {
     pub(crate) fn header(&self) -> &Header {
         match self {
             RamRecord::Small(record) => &record.header,
+            RamRecord::Split { head, .. } => &head.header,
             RamRecord::Large { header, .. } => header,
         }
     }
@@ -111,7 +126,19 @@ impl RamRecord<'_> {
     pub(crate) fn key(&self) -> &[u8] {
         match self {
             RamRecord::Small(record) => record.key,
+            RamRecord::Split { head, .. } => head.key,
             RamRecord::Large { key, .. } => key,
+        }
+    }
+}
+
+impl<'a> RamRecord<'a> {
+    /// Returns the value of a record of the log in one piece.
+    pub(crate) fn log_value(&self) -> Cow<'a, [u8]> {
+        match self {
+            RamRecord::Small(record) => Cow::Borrowed(record.value),
+            RamRecord::Split { value, .. } => Cow::Owned(value.clone().collect::<Vec<_>>().concat()),
+            RamRecord::Large { .. } => unreachable!("a large record is not in the log"),
         }
     }
 }
@@ -226,7 +253,13 @@ impl Shard {
             let key = &bytes[at + HEADER_BYTES..at + HEADER_BYTES + usize::from(header.key_len)];
             return RamRecord::Large { head: id, header, key };
         }
-        RamRecord::Small(Record::parse(&bytes[at..]).expect("an entry points at a whole record"))
+        if let Some(record) = Record::parse(&bytes[at..]) {
+            return RamRecord::Small(record);
+        }
+        let head = Head::parse(&bytes[at..]).expect("an entry points at a header and a key");
+        let value_at = at + HEADER_BYTES + head.key.len();
+        let value = tiers.pool.log_parts(&self.owner, (id, value_at), head.header.value_len as usize);
+        RamRecord::Split { head, value }
     }
 
     /// The place on the SSD of the unchanged copy of a promoted record, if the copy's segment still is what it
@@ -237,12 +270,14 @@ impl Shard {
             return None;
         }
         let (id, at) = tiers.pool.locate(entry.ram_offset());
-        let at = match record {
-            RamRecord::Small(record) => at + record.header.bytes(),
-            RamRecord::Large { .. } => at,
-        };
-        let home = tiers.pool.bytes(&self.owner, id)[at..at + HOME_BYTES].first_chunk::<HOME_BYTES>()?;
-        let SsdCopy { place, turn } = SsdCopy::from_bytes(home);
+        // That of a large record is kept before it.
+        let at = if entry.state() == State::RamLarge { at } else { at + record.header().bytes() };
+        let (mut home, mut filled) = ([0; HOME_BYTES], 0);
+        for part in tiers.pool.log_parts(&self.owner, (id, at), HOME_BYTES) {
+            home[filled..filled + part.len()].copy_from_slice(part);
+            filled += part.len();
+        }
+        let SsdCopy { place, turn } = SsdCopy::from_bytes(&home);
         (tiers.log.table.current_turn(place) == Some(turn)).then_some(place)
     }
 
@@ -350,22 +385,51 @@ impl Shard {
         tiers.pool.push_back(&mut self.owner, &mut self.head[0].queues[queue as usize], id);
     }
 
-    /// Room for `bytes` in the queue's open segment, opening another when it is full; `None` when the pool is
-    /// empty.
-    pub(crate) fn room(&mut self, tiers: &Tiers, queue: RamQueue, bytes: usize) -> Option<Open> {
-        let segment_bytes = tiers.pool.segment_bytes();
-        debug_assert!(bytes <= segment_bytes);
-        if let Some(open) = self.open(queue)
-            && open.used + bytes <= segment_bytes
-        {
-            return Some(open);
+    /// Returns where in a queue's open segment a record of `bytes` begins, or `None` if it begins in a fresh one:
+    /// a record that takes little of a segment lies in one, and so do header and key of any.
+    fn begins_in(&self, queue: RamQueue, bytes: usize) -> Option<Open> {
+        let open = self.open(queue)?;
+        let left = self.segment_bytes - open.used;
+        let splits = bytes > self.segment_bytes / WHOLE_SHARE && left >= HEADER_BYTES + usize::from(u8::MAX);
+        (bytes <= left || splits).then_some(open)
+    }
+
+    /// Returns how many free segments a record of `bytes` in a queue takes.
+    pub(crate) fn segments_wanted(&self, queue: RamQueue, bytes: usize) -> u32 {
+        let left = self.begins_in(queue, bytes).map_or(0, |open| self.segment_bytes - open.used);
+        bytes.saturating_sub(left).div_ceil(self.segment_bytes) as u32
+    }
+
+    /// Takes room for `bytes` of a record, from the queue's open segment on through as many fresh ones as it
+    /// takes. Returns where it begins, or `None` when the pool has too few segments.
+    fn room(&mut self, tiers: &Tiers, queue: RamQueue, bytes: usize) -> Option<Open> {
+        let begin = self.begins_in(queue, bytes);
+        let wanted = self.segments_wanted(queue, bytes) as usize;
+        let mut fresh = Vec::new();
+        while fresh.len() < wanted {
+            let Some(id) = tiers.pool.take(&mut self.owner) else {
+                fresh.into_iter().for_each(|id| tiers.pool.give_back(&mut self.owner, id));
+                return None;
+            };
+            fresh.push(id);
         }
-        let id = tiers.pool.take(&mut self.owner)?;
-        self.log_segments += 1;
-        self.seal_open(tiers, queue);
-        let open = Open { id, used: 0 };
-        self.set_open(queue, Some(open));
-        Some(open)
+        self.log_segments += wanted as u64;
+        let start = begin.or(fresh.first().map(|&id| Open { id, used: 0 }))?;
+        let mut at = begin;
+        let mut left = bytes;
+        for id in fresh {
+            if let Some(open) = at {
+                left -= self.segment_bytes - open.used;
+                tiers.pool.link_log(&mut self.owner, open.id, id, left.min(self.segment_bytes));
+                self.set_open(queue, Some(Open { used: self.segment_bytes, ..open }));
+            }
+            self.seal_open(tiers, queue);
+            at = Some(Open { id, used: 0 });
+            self.set_open(queue, at);
+        }
+        let open = at?;
+        self.set_open(queue, Some(Open { used: open.used + left, ..open }));
+        Some(start)
     }
 
     /// Moves the open segment to the back of its queue, where eviction finds it.
@@ -390,12 +454,6 @@ impl Shard {
         self.log_bytes * 2 < self.log_segments.saturating_sub(2) * self.segment_bytes as u64
     }
 
-    fn advance(&mut self, queue: RamQueue, bytes: usize) {
-        if let Some(open) = self.open(queue) {
-            self.set_open(queue, Some(Open { used: open.used + bytes, ..open }));
-        }
-    }
-
     /// Writes a record into a queue's open segment; answers its place in the tier, or `None` when the pool is
     /// empty.
     pub(crate) fn append(
@@ -412,19 +470,21 @@ impl Shard {
             if home.is_some() { header.item_flags | HAS_HOME } else { header.item_flags & !HAS_HOME };
         let bytes = header.ram_bytes();
         let open = self.room(tiers, queue, bytes)?;
-        let segment = tiers.pool.bytes_mut(&mut self.owner, open.id);
-        write_record(&mut segment[open.used..open.used + bytes], &header, key, value, home);
-        self.advance(queue, bytes);
+        self.write_record(tiers, (open.id, open.used), &header, key, value, home);
         Some(tiers.pool.offset(open.id, open.used))
     }
 
     /// Copies the record under a Ram entry into a queue's open segment, which may not be the one it is in.
     pub(crate) fn copy_record(&mut self, tiers: &Tiers, queue: RamQueue, entry: Entry) -> Option<u64> {
         let bytes = self.ram_record(tiers, entry).header().ram_bytes();
-        let open = self.room(tiers, queue, bytes)?;
         let from = tiers.pool.locate(entry.ram_offset());
-        tiers.pool.copy(&mut self.owner, from, (open.id, open.used), bytes);
-        self.advance(queue, bytes);
+        // A record whose end lies in the open segment is copied to other ones.
+        let open = self.open(queue).map(|open| open.id);
+        if open.is_some_and(|open| tiers.pool.log_segments(from, bytes).any(|id| id == open)) {
+            self.seal_open(tiers, queue);
+        }
+        let open = self.room(tiers, queue, bytes)?;
+        tiers.pool.copy_log(&mut self.owner, from, (open.id, open.used), bytes);
         Some(tiers.pool.offset(open.id, open.used))
     }
 
@@ -437,22 +497,19 @@ impl Shard {
         key: &[u8],
         value: &[&[u8]],
     ) -> bool {
-        let RamRecord::Small(old) = self.ram_record(tiers, entry) else {
-            return false;
-        };
+        let old = self.ram_record(tiers, entry);
         let header = Header { item_flags: header.item_flags & !HAS_HOME, ..*header };
         let bytes = header.ram_bytes();
-        if old.header.ram_bytes() != bytes || old.key != key {
+        if entry.state() != State::Ram || old.header().ram_bytes() != bytes || old.key() != key {
             return false;
         }
-        let old = old.header;
+        let old = *old.header();
         let old_bytes = old.bytes() as u64;
         let queue = self.queue_with(tiers, entry);
         self.tally.take(queue, &old, tiers.epoch());
         self.tally.add(queue, &header, tiers.epoch());
         let (id, at) = tiers.pool.locate(entry.ram_offset());
-        let segment = tiers.pool.bytes_mut(&mut self.owner, id);
-        write_record(&mut segment[at..at + bytes], &header, key, value, None);
+        self.write_record(tiers, (id, at), &header, key, value, None);
         let head = self.head_mut();
         head.ram_bytes = head.ram_bytes - old_bytes + header.bytes() as u64;
         true
@@ -487,26 +544,19 @@ impl Shard {
     /// Cuts a promoted record off from its copy on the SSD, because it has changed. The record keeps its
     /// size.
     pub(crate) fn make_dirty(&mut self, tiers: &Tiers, entry: Entry) {
-        let record = self.ram_record(tiers, entry);
-        if record.header().item_flags & HAS_HOME == 0 {
+        let header = *self.ram_record(tiers, entry).header();
+        if header.item_flags & HAS_HOME == 0 {
             return;
         }
-        let RamRecord::Small(record) = record else {
+        if entry.state() == State::RamLarge {
             let cut_off = self.rewrite_header(tiers, entry, |header| header.item_flags &= !HAS_HOME);
             debug_assert!(cut_off, "a record that changes is not landing");
             return;
-        };
-        let record_bytes = record.header.bytes();
+        }
         let (id, at) = tiers.pool.locate(entry.ram_offset());
-        let end = at + record_bytes;
-        let home = &mut tiers.pool.bytes_mut(&mut self.owner, id)[end..end + HOME_BYTES];
+        let nowhere = SsdCopy { place: SsdPlace::NOWHERE, turn: 0 }.to_bytes();
         crash::step();
-        home.copy_from_slice(&SsdCopy { place: SsdPlace::NOWHERE, turn: 0 }.to_bytes());
-    }
-
-    /// Bytes left in a queue's open segment.
-    pub(crate) fn room_left(&self, queue: RamQueue) -> usize {
-        self.open(queue).map_or(0, |open| self.segment_bytes - open.used)
+        tiers.pool.write_log(&mut self.owner, (id, at + header.bytes()), &nowhere);
     }
 
     /// Makes a large record that has arrived the shard's own; answers its place in the tier. The place of its
@@ -576,7 +626,7 @@ impl Shard {
             }
         }
         let queued = self.head().queues.iter().flat_map(|queue| tiers.pool.queued(queue));
-        let queued: u32 = queued.map(|id| tiers.pool.chain_len(id)).sum();
+        let queued: u32 = queued.map(|id| tiers.pool.size_of(id)).sum();
         let open = self.open_segments();
         let (held, _) = tiers.pool.recount(&self.owner);
         if held != queued + open + landing {
@@ -609,18 +659,42 @@ impl Shard {
     fn open_segments(&self) -> u32 {
         self.head().open.iter().filter(|open| **open != 0).count() as u32
     }
-}
 
-/// Lays a record out, its end padded with zeros.
-fn write_record(to: &mut [u8], header: &Header, key: &[u8], value: &[&[u8]], home: Option<SsdCopy>) {
-    crash::step();
-    to[..HEADER_BYTES].copy_from_slice(&header.encode());
-    crash::step();
-    let mut at = HEADER_BYTES;
-    let home = home.map(SsdCopy::to_bytes);
-    for part in std::iter::once(key).chain(value.iter().copied()).chain(home.as_ref().map(|home| &home[..])) {
-        to[at..at + part.len()].copy_from_slice(part);
-        at += part.len();
+    /// Lays a record out in the log, its end padded with zeros.
+    fn write_record(
+        &mut self,
+        tiers: &Tiers,
+        (id, at): (SegmentId, usize),
+        header: &Header,
+        key: &[u8],
+        value: &[&[u8]],
+        home: Option<SsdCopy>,
+    ) {
+        let (pool, owner) = (&tiers.pool, &mut self.owner);
+        let (bytes, encoded) = (header.ram_bytes(), header.encode());
+        let home = home.map(SsdCopy::to_bytes);
+        let home = home.as_ref().map(|home| &home[..]);
+        let padding = [0; RAM_ALIGN];
+        let unpadded = encoded.len()
+            + key.len()
+            + value.iter().map(|part| part.len()).sum::<usize>()
+            + home.map_or(0, <[u8]>::len);
+        let parts = [&encoded[..], key].into_iter().chain(value.iter().copied()).chain(home);
+        let parts = parts.chain(std::iter::once(&padding[..bytes - unpadded]));
+        if at + bytes > self.segment_bytes {
+            let mut end = at;
+            for part in parts {
+                pool.write_log(owner, (id, end), part);
+                end += part.len();
+            }
+            return;
+        }
+        let mut to = &mut pool.bytes_mut(owner, id)[at..at + bytes];
+        for part in parts {
+            crash::step();
+            let (front, rest) = to.split_at_mut(part.len());
+            front.copy_from_slice(part);
+            to = rest;
+        }
     }
-    to[at..].fill(0);
 }

@@ -48,10 +48,12 @@ impl Tiers {
         self.header.epoch()
     }
 
-    /// Returns how many free segments to keep at hand, so that an eviction has somewhere to copy survivors to.
+    /// Returns how many free segments to keep at hand, so that an eviction has somewhere to copy survivors to: at
+    /// least as many as the longest record of the log takes.
     #[inline]
     pub(crate) fn spare_segments(&self) -> u32 {
-        (self.pool.limit() / 64).clamp(2, 16)
+        let record = (self.large_bytes / self.pool.segment_bytes()) as u32;
+        (self.pool.limit() / 64).clamp(2, 16).max(record + 2)
     }
 
     /// Returns a cas unique that no version of any item has had.

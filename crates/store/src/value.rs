@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::ram::pool::Pin;
+use crate::ram::pool::{LogParts, Pin};
 
 /// An item's value while the store lends it.
 #[derive(Clone)]
 pub enum Value<'a> {
     /// All of it in one piece, valid for the call.
     Slice(&'a [u8]),
+    /// All of it in several pieces, valid for the call.
+    Parts(ValueParts<'a>),
     /// A large value in several pieces, which can be kept and read after the call.
     Large(LargeValue),
 }
@@ -18,6 +20,7 @@ impl Value<'_> {
     pub fn len(&self) -> usize {
         match self {
             Value::Slice(bytes) => bytes.len(),
+            Value::Parts(parts) => parts.len(),
             Value::Large(large) => large.len(),
         }
     }
@@ -31,8 +34,34 @@ impl Value<'_> {
     pub fn append_to(&self, out: &mut Vec<u8>) {
         match self {
             Value::Slice(bytes) => out.extend_from_slice(bytes),
+            Value::Parts(parts) => parts.append_to(out),
             Value::Large(large) => large.parts().for_each(|part| out.extend_from_slice(part)),
         }
+    }
+}
+
+/// A value of a record that lies over the end of a RAM segment.
+#[derive(Clone)]
+pub struct ValueParts<'a>(LogParts<'a>);
+
+impl<'a> ValueParts<'a> {
+    pub(crate) fn new(parts: LogParts<'a>) -> Self {
+        ValueParts(parts)
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends the whole value to `out`.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        self.0.clone().for_each(|part| out.extend_from_slice(part));
     }
 }
 

@@ -2,6 +2,8 @@
 
 #[path = "behaviour/bounds.rs"]
 mod bounds;
+#[path = "behaviour/capacity.rs"]
+mod capacity;
 #[path = "behaviour/commands.rs"]
 mod commands;
 #[path = "behaviour/expiry.rs"]

@@ -53,6 +53,7 @@ fn answer_hit(
                 }
                 out.tail().extend_from_slice(bytes);
             }
+            Value::Parts(parts) => parts.append_to(out.tail()),
             Value::Large(large) => out.push_large(large),
         }
     }

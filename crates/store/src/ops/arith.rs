@@ -108,7 +108,12 @@ impl Store {
             }
             let present = match seen.value(shard, tiers) {
                 crate::value::Value::Slice(value) => number(value),
-                crate::value::Value::Large(_) => None,
+                value if value.len() <= DIGITS_MAX => {
+                    let mut bytes = Vec::with_capacity(value.len());
+                    value.append_to(&mut bytes);
+                    number(&bytes)
+                }
+                _ => None,
             };
             let Some(present) = present else {
                 return Attempt::Done(ArithResult::NonNumeric);

@@ -183,7 +183,7 @@ impl<R> Attempt<R> {
         match self {
             Attempt::Done(_) => unreachable!("success is not retried"),
             Attempt::Read(plan) => Attempt::Read(plan),
-            Attempt::Room => Attempt::Room,
+            Attempt::Room(segments) => Attempt::Room(segments),
             Attempt::Large(bytes) => Attempt::Large(bytes),
             Attempt::Landing => Attempt::Landing,
             Attempt::NoSlot => Attempt::NoSlot,
@@ -211,8 +211,10 @@ impl Shard {
             return Err(reply);
         }
         let (id, at) = tiers.pool.locate(entry.ram_offset());
-        let record = Record::parse(&tiers.pool.bytes(&self.owner, id)[at..]);
-        let record = record.expect("an entry points at a whole record");
+        let Some(record) = Record::parse(&tiers.pool.bytes(&self.owner, id)[at..]) else {
+            // It lies over the end of its segment.
+            return Err(reply);
+        };
         let header = record.header;
         let may_win = fetch.may_win && header.item_flags & STALE != 0;
         if record.key != call.key || may_win || is_gone(&header, call.now, tiers.epoch()) {
@@ -312,14 +314,11 @@ impl Shard {
     /// Copies an item from the SSD to RAM, if a segment can be had without evicting; the SSD copy stays.
     fn promote(&mut self, tiers: &Tiers, call: &Call<'_>, seen: &Seen<'_>, header: &Header, entry: Entry) {
         let is_large = header.bytes() > tiers.large_bytes;
-        let has_room = match is_large {
-            true => tiers.has_room_to_promote(tiers.pool.segments_for(header.bytes())),
-            false => {
-                self.room_left(RamQueue::Main) >= header.ram_bytes() + crate::record::HOME_BYTES
-                    || tiers.has_room_to_promote(1)
-            }
+        let segments = match is_large {
+            true => tiers.pool.segments_for(header.bytes()),
+            false => self.segments_wanted(RamQueue::Main, header.bytes() + crate::record::HOME_BYTES),
         };
-        if !has_room {
+        if segments > 0 && !tiers.has_room_to_promote(segments) {
             return;
         }
         let Value::Slice(value) = seen.value(self, tiers) else {

@@ -13,7 +13,7 @@ use crate::shard::{RamRecord, Shard};
 use crate::ssd::health::Access;
 use crate::ssd::page::{self, Page, Placed};
 use crate::tiers::Tiers;
-use crate::value::{LargeValue, Value};
+use crate::value::{LargeValue, Value, ValueParts};
 
 /// What the lookup knows.
 pub(super) enum Look<'l> {
@@ -52,6 +52,7 @@ impl Seen<'_> {
         }
         match shard.ram_record(tiers, self.entry) {
             RamRecord::Small(record) => Value::Slice(record.value),
+            RamRecord::Split { value, .. } => Value::Parts(ValueParts::new(value)),
             RamRecord::Large { head, header, key } => Value::Large(LargeValue::new(
                 tiers.pool.pin(&shard.owner, head),
                 key.len(),
@@ -73,6 +74,11 @@ impl Seen<'_> {
         }
         match self.value(shard, tiers) {
             Value::Slice(value) => Detached::Slice(Cow::Owned(value.to_vec())),
+            Value::Parts(parts) => {
+                let mut value = Vec::with_capacity(parts.len());
+                parts.append_to(&mut value);
+                Detached::Slice(Cow::Owned(value))
+            }
             Value::Large(value) => Detached::Large(value),
         }
     }

@@ -17,6 +17,7 @@
 //! pin what was never adopted.
 
 pub(crate) mod attach;
+mod log;
 mod reservation;
 mod withhold;
 
@@ -27,6 +28,7 @@ use crate::arena::{Region, SharedRegion};
 use crate::crash::step;
 use crate::record::HEADER_BYTES;
 
+pub(crate) use log::LogParts;
 pub(crate) use reservation::Reservation;
 
 /// Number of a segment in the pool.
@@ -42,11 +44,14 @@ pub(crate) struct SegmentMeta {
     prev: AtomicU32,
     /// Which queue that is; 0 for none.
     queue: AtomicU32,
-    /// The next segment of a large record's chain, likewise.
+    /// The next segment of a large record's chain, likewise; of a log segment the one in which its last record
+    /// ends or runs on.
     chain: AtomicU32,
     /// Bytes of records in a log segment; bytes of the whole content, prefix included, in a chain's first
     /// segment.
     used: AtomicU32,
+    /// Bytes at the front of a log segment that belong to a record which begins in an earlier one.
+    first: AtomicU32,
     /// Readers of the chain that begins here, plus [`ZOMBIE`].
     pins: AtomicU32,
     /// 1 for a chain's first segment, 0 for a log segment.
@@ -163,6 +168,7 @@ impl Pool {
         step();
         meta.chain.store(0, Relaxed);
         meta.used.store(0, Relaxed);
+        meta.first.store(0, Relaxed);
         meta.pins.store(0, Relaxed);
         meta.large.store(0, Relaxed);
         step();
@@ -250,14 +256,8 @@ impl Pool {
         unsafe { self.memory.slice_mut(self.start(id), self.segment_bytes) }
     }
 
-    /// Copies a record between two different log segments of one owner.
-    pub(crate) fn copy(
-        &self,
-        owner: &mut Owner,
-        from: (SegmentId, usize),
-        to: (SegmentId, usize),
-        len: usize,
-    ) {
+    /// Copies bytes between two different log segments of one owner.
+    fn copy(&self, owner: &mut Owner, from: (SegmentId, usize), to: (SegmentId, usize), len: usize) {
         assert_ne!(from.0, to.0);
         self.check_log(owner, from.0);
         self.check_log(owner, to.0);
@@ -302,7 +302,7 @@ impl Pool {
         step();
         queue.last = id.0 + 1;
         step();
-        queue.segments += 1;
+        queue.segments += self.size_of(id);
     }
 
     /// Takes a segment out of the queue it is in.
@@ -321,7 +321,7 @@ impl Pool {
             None => queue.last = prev,
         }
         step();
-        queue.segments -= 1;
+        queue.segments -= self.size_of(id);
     }
 
     /// The name of the queue a segment is in; 0 for none.
@@ -350,6 +350,11 @@ impl Pool {
             at = self.meta(id).chain.load(Relaxed).checked_sub(1).map(SegmentId);
             self.push_free(id);
         }
+    }
+
+    /// Returns how many segments a queued segment stands for: a large record's first for all of its chain.
+    pub(crate) fn size_of(&self, id: SegmentId) -> u32 {
+        if self.is_large(id) { self.used(id).div_ceil(self.segment_bytes) as u32 } else { 1 }
     }
 
     /// How many segments the chain that begins here has.

@@ -10,7 +10,7 @@ use crate::entry::{Entry, State, pages_of_class};
 use crate::prefetch::prefetch;
 use crate::ram::pool::attach::{Claims, Kept};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
-use crate::record::{HEADER_BYTES, Header, Record};
+use crate::record::{HEADER_BYTES, Head, Header, RAM_ALIGN};
 use crate::tiers::Tiers;
 
 /// What an attach found out about all shards of one thread.
@@ -21,6 +21,13 @@ pub(crate) struct Census {
     pub ram_items: u64,
     /// Shards that were emptied.
     pub reset: u64,
+}
+
+/// Where a record of the log goes on: at the front of a segment.
+struct Rest {
+    id: SegmentId,
+    /// For how many bytes; `None` if the record's beginning is gone.
+    bytes: Option<usize>,
 }
 
 /// The records of one shard, counted.
@@ -84,36 +91,46 @@ impl Shard {
     ) -> Option<Count> {
         let pool = &tiers.pool;
         let mut count = Count::default();
-        let mut log_segments = Vec::new();
+        let mut logs: Vec<Vec<(SegmentId, usize)>> = Vec::new();
         let mut large: Vec<SegmentId> = Vec::new();
         for (queue, name) in self.head().queues.iter().zip(1..) {
+            let mut log = Vec::new();
             for id in pool.claim_queue(&self.owner, queue, name, claims)? {
                 match pool.is_large(id) {
                     true => large.push(id),
-                    false => log_segments.push((id, pool.used(id))),
+                    false => log.push((id, pool.used(id))),
                 }
             }
+            logs.push(log);
         }
         for &id in were_landing {
             large.push(pool.claim(&self.owner, id, claims)?);
         }
-        for queue in [RamQueue::Small, RamQueue::Main] {
+        for (queue, log) in [RamQueue::Small, RamQueue::Main].into_iter().zip(&mut logs) {
             if let Some(open) = self.open(queue) {
                 let id = pool.claim(&self.owner, open.id.0, claims)?;
                 if pool.is_large(id) || pool.queue_of(id) != 0 {
                     return None;
                 }
-                log_segments.push((id, open.used));
+                log.push((id, open.used));
             }
         }
         for head in large {
             pool.claim_chain(&self.owner, head, claims)?;
             self.count_large(tiers, place, head, &mut count)?;
         }
-        count.log_segments = log_segments.len() as u64;
         let mut found = Vec::new();
-        for (id, used) in log_segments {
-            self.count_segment(tiers, place, id, used, &mut found, &mut count)?;
+        for log in logs {
+            count.log_segments += log.len() as u64;
+            // The segment before the first one may have been emptied, and with it the beginning of a record.
+            let mut rest = log.first().map(|&(id, _)| Rest { id, bytes: None });
+            for (id, used) in log {
+                rest = self.count_segment(tiers, place, (id, used), rest, &mut found, &mut count)?;
+            }
+            // The last record of a queue ends in it.
+            if rest.is_some() {
+                return None;
+            }
         }
         Some(count)
     }
@@ -142,29 +159,47 @@ impl Shard {
         Some(())
     }
 
+    /// Counts the records that begin in a segment of the log. `rest` is where the last record of the one
+    /// before goes on; the same is returned of this one.
     fn count_segment(
         &self,
         tiers: &Tiers,
         (number, shards): (u32, u32),
-        id: SegmentId,
-        used: usize,
+        (id, used): (SegmentId, usize),
+        rest: Option<Rest>,
         found: &mut Vec<(crate::hash::KeyHash, u32, Header)>,
         count: &mut Count,
-    ) -> Option<()> {
-        let bytes = tiers.pool.bytes(&self.owner, id).get(..used)?;
+    ) -> Option<Option<Rest>> {
+        let pool = &tiers.pool;
+        let bytes = pool.bytes(&self.owner, id).get(..used)?;
+        let first = pool.first(id);
+        let (rest_bytes, is_orphan) = match rest {
+            Some(rest) if rest.id != id => return None,
+            Some(Rest { bytes: None, .. }) => (first, first == pool.segment_bytes()),
+            Some(Rest { bytes: Some(bytes), .. }) => (bytes, false),
+            None => (0, false),
+        };
+        if first != rest_bytes.min(pool.segment_bytes()) || !first.is_multiple_of(RAM_ALIGN) {
+            return None;
+        }
         let (start, buckets) = self.index.span();
         found.clear();
-        let mut at = 0;
+        let mut at = rest_bytes;
         while at < used {
-            let record = Record::parse(&bytes[at..])?;
+            let record = Head::parse(&bytes[at..])?;
             let hash = tiers.hasher.hash(record.key);
             prefetch(start + hash.bucket(buckets) as usize * 64);
             found.push((hash, at as u32, record.header));
             at += record.header.ram_bytes();
         }
-        if at != used {
-            return None;
-        }
+        let goes_on = match at.checked_sub(used)? {
+            0 if pool.log_next(id).is_none() => None,
+            0 if is_orphan => Some(Rest { id: pool.log_next(id)?, bytes: None }),
+            more if more > 0 && used == pool.segment_bytes() => {
+                Some(Rest { id: pool.log_next(id)?, bytes: Some(more) })
+            }
+            _ => return None,
+        };
         let queue = self.queue_with(tiers, Entry::ram(0, 0, State::Ram, tiers.pool.offset(id, 0)));
         for (hash, at, header) in &*found {
             let here = Entry::ram(hash.tag(), 0, State::Ram, tiers.pool.offset(id, *at as usize));
@@ -179,7 +214,7 @@ impl Shard {
                 count.log_bytes += header.ram_bytes() as u64;
             }
         }
-        Some(())
+        Some(goes_on)
     }
 
     /// Makes a whole shard this process's.

@@ -66,18 +66,19 @@ impl Pool {
         claims: &mut Claims<'_>,
     ) -> Option<Vec<SegmentId>> {
         let (mut found, mut prev, mut next) = (Vec::new(), 0, queue.first);
+        let mut segments = 0_u64;
         while let Some(id) = next.checked_sub(1) {
             // A segment is claimed once, so this ends.
             let id = self.claim(owner, id, claims)?;
             let meta = self.meta(id);
-            let chains = !self.is_large(id) && meta.chain.load(Relaxed) != 0;
-            if chains || meta.queue.load(Relaxed) != name || meta.prev.load(Relaxed) != prev {
+            if meta.queue.load(Relaxed) != name || meta.prev.load(Relaxed) != prev {
                 return None;
             }
+            segments += u64::from(self.size_of(id));
             found.push(id);
             (prev, next) = (id.0 + 1, meta.next.load(Relaxed));
         }
-        let whole = queue.last == prev && queue.segments as usize == found.len() && queue.name == name;
+        let whole = queue.last == prev && u64::from(queue.segments) == segments && queue.name == name;
         whole.then_some(found)
     }
 
