@@ -159,7 +159,7 @@ fn write(
         shard.index.set(slot, entry.warmed());
         return Attempt::Done(());
     }
-    let segments = shard.segments_wanted(RamQueue::Small, header.ram_bytes());
+    let segments = shard.segments_wanted(RamQueue::Small, header);
     if segments > 0 && tiers.pool.free_count() < tiers.spare_segments() + segments {
         return Attempt::Room(segments);
     }

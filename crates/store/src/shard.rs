@@ -385,26 +385,27 @@ impl Shard {
         tiers.pool.push_back(&mut self.owner, &mut self.head[0].queues[queue as usize], id);
     }
 
-    /// Returns where in a queue's open segment a record of `bytes` begins, or `None` if it begins in a fresh one:
+    /// Returns where in a queue's open segment a record begins, or `None` if it begins in a fresh one:
     /// a record that takes little of a segment lies in one, and so do header and key of any.
-    fn begins_in(&self, queue: RamQueue, bytes: usize) -> Option<Open> {
-        let open = self.open(queue)?;
+    fn begins_in(&self, queue: RamQueue, header: &Header) -> Option<Open> {
+        let (open, bytes) = (self.open(queue)?, header.ram_bytes());
         let left = self.segment_bytes - open.used;
-        let splits = bytes > self.segment_bytes / WHOLE_SHARE && left >= HEADER_BYTES + usize::from(u8::MAX);
+        let splits =
+            bytes > self.segment_bytes / WHOLE_SHARE && left >= HEADER_BYTES + usize::from(header.key_len);
         (bytes <= left || splits).then_some(open)
     }
 
-    /// Returns how many free segments a record of `bytes` in a queue takes.
-    pub(crate) fn segments_wanted(&self, queue: RamQueue, bytes: usize) -> u32 {
-        let left = self.begins_in(queue, bytes).map_or(0, |open| self.segment_bytes - open.used);
-        bytes.saturating_sub(left).div_ceil(self.segment_bytes) as u32
+    /// Returns how many free segments a record in a queue takes.
+    pub(crate) fn segments_wanted(&self, queue: RamQueue, header: &Header) -> u32 {
+        let left = self.begins_in(queue, header).map_or(0, |open| self.segment_bytes - open.used);
+        header.ram_bytes().saturating_sub(left).div_ceil(self.segment_bytes) as u32
     }
 
-    /// Takes room for `bytes` of a record, from the queue's open segment on through as many fresh ones as it
+    /// Takes room for a record, from the queue's open segment on through as many fresh ones as it
     /// takes. Returns where it begins, or `None` when the pool has too few segments.
-    fn room(&mut self, tiers: &Tiers, queue: RamQueue, bytes: usize) -> Option<Open> {
-        let begin = self.begins_in(queue, bytes);
-        let wanted = self.segments_wanted(queue, bytes) as usize;
+    fn room(&mut self, tiers: &Tiers, queue: RamQueue, header: &Header) -> Option<Open> {
+        let begin = self.begins_in(queue, header);
+        let wanted = self.segments_wanted(queue, header) as usize;
         let mut fresh = Vec::new();
         while fresh.len() < wanted {
             let Some(id) = tiers.pool.take(&mut self.owner) else {
@@ -416,7 +417,7 @@ impl Shard {
         self.log_segments += wanted as u64;
         let start = begin.or(fresh.first().map(|&id| Open { id, used: 0 }))?;
         let mut at = begin;
-        let mut left = bytes;
+        let mut left = header.ram_bytes();
         for id in fresh {
             if let Some(open) = at {
                 left -= self.segment_bytes - open.used;
@@ -468,22 +469,22 @@ impl Shard {
         let mut header = *header;
         header.item_flags =
             if home.is_some() { header.item_flags | HAS_HOME } else { header.item_flags & !HAS_HOME };
-        let bytes = header.ram_bytes();
-        let open = self.room(tiers, queue, bytes)?;
+        let open = self.room(tiers, queue, &header)?;
         self.write_record(tiers, (open.id, open.used), &header, key, value, home);
         Some(tiers.pool.offset(open.id, open.used))
     }
 
     /// Copies the record under a Ram entry into a queue's open segment, which may not be the one it is in.
     pub(crate) fn copy_record(&mut self, tiers: &Tiers, queue: RamQueue, entry: Entry) -> Option<u64> {
-        let bytes = self.ram_record(tiers, entry).header().ram_bytes();
+        let header = *self.ram_record(tiers, entry).header();
+        let bytes = header.ram_bytes();
         let from = tiers.pool.locate(entry.ram_offset());
         // A record whose end lies in the open segment is copied to other ones.
         let open = self.open(queue).map(|open| open.id);
         if open.is_some_and(|open| tiers.pool.log_segments(from, bytes).any(|id| id == open)) {
             self.seal_open(tiers, queue);
         }
-        let open = self.room(tiers, queue, bytes)?;
+        let open = self.room(tiers, queue, &header)?;
         tiers.pool.copy_log(&mut self.owner, from, (open.id, open.used), bytes);
         Some(tiers.pool.offset(open.id, open.used))
     }

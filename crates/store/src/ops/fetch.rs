@@ -5,7 +5,7 @@ use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, SsdCopy, State};
 use crate::evict::Patience;
-use crate::record::{FETCHED, HEADER_BYTES, Header, KEY_BINARY, Record, STALE, WIN_SENT};
+use crate::record::{FETCHED, HAS_HOME, HEADER_BYTES, Header, KEY_BINARY, Record, STALE, WIN_SENT};
 use crate::shard::{RamQueue, Shard};
 use crate::store::{Step, Store};
 use crate::tiers::Tiers;
@@ -316,7 +316,10 @@ impl Shard {
         let is_large = header.bytes() > tiers.large_bytes;
         let segments = match is_large {
             true => tiers.pool.segments_for(header.bytes()),
-            false => self.segments_wanted(RamQueue::Main, header.bytes() + crate::record::HOME_BYTES),
+            false => {
+                let header = Header { item_flags: header.item_flags | HAS_HOME, ..*header };
+                self.segments_wanted(RamQueue::Main, &header)
+            }
         };
         if segments > 0 && !tiers.has_room_to_promote(segments) {
             return;
