@@ -405,6 +405,13 @@ impl Shard {
     /// takes. Returns where it begins, or `None` when the pool has too few segments.
     fn room(&mut self, tiers: &Tiers, queue: RamQueue, header: &Header) -> Option<Open> {
         let begin = self.begins_in(queue, header);
+        let bytes = header.ram_bytes();
+        if let Some(open) = begin
+            && open.used + bytes <= self.segment_bytes
+        {
+            self.set_open(queue, Some(Open { used: open.used + bytes, ..open }));
+            return begin;
+        }
         let wanted = self.segments_wanted(queue, header) as usize;
         let mut fresh = Vec::new();
         while fresh.len() < wanted {
@@ -417,7 +424,7 @@ impl Shard {
         self.log_segments += wanted as u64;
         let start = begin.or(fresh.first().map(|&id| Open { id, used: 0 }))?;
         let mut at = begin;
-        let mut left = header.ram_bytes();
+        let mut left = bytes;
         for id in fresh {
             if let Some(open) = at {
                 left -= self.segment_bytes - open.used;
@@ -672,30 +679,32 @@ impl Shard {
         home: Option<SsdCopy>,
     ) {
         let (pool, owner) = (&tiers.pool, &mut self.owner);
-        let (bytes, encoded) = (header.ram_bytes(), header.encode());
+        let bytes = header.ram_bytes();
+        if at + bytes <= self.segment_bytes {
+            return write_whole(&mut pool.bytes_mut(owner, id)[at..at + bytes], header, key, value, home);
+        }
         let home = home.map(SsdCopy::to_bytes);
         let home = home.as_ref().map(|home| &home[..]);
-        let padding = [0; RAM_ALIGN];
-        let unpadded = encoded.len()
-            + key.len()
-            + value.iter().map(|part| part.len()).sum::<usize>()
-            + home.map_or(0, <[u8]>::len);
-        let parts = [&encoded[..], key].into_iter().chain(value.iter().copied()).chain(home);
-        let parts = parts.chain(std::iter::once(&padding[..bytes - unpadded]));
-        if at + bytes > self.segment_bytes {
-            let mut end = at;
-            for part in parts {
-                pool.write_log(owner, (id, end), part);
-                end += part.len();
-            }
-            return;
+        pool.write_log(owner, (id, at), &header.encode());
+        let mut end = at + HEADER_BYTES;
+        for part in std::iter::once(key).chain(value.iter().copied()).chain(home) {
+            pool.write_log(owner, (id, end), part);
+            end += part.len();
         }
-        let mut to = &mut pool.bytes_mut(owner, id)[at..at + bytes];
-        for part in parts {
-            crash::step();
-            let (front, rest) = to.split_at_mut(part.len());
-            front.copy_from_slice(part);
-            to = rest;
-        }
+        pool.write_log(owner, (id, end), &[0; RAM_ALIGN][..at + bytes - end]);
     }
+}
+
+/// Lays a record out in one segment, its end padded with zeros.
+fn write_whole(to: &mut [u8], header: &Header, key: &[u8], value: &[&[u8]], home: Option<SsdCopy>) {
+    crash::step();
+    to[..HEADER_BYTES].copy_from_slice(&header.encode());
+    crash::step();
+    let mut at = HEADER_BYTES;
+    let home = home.map(SsdCopy::to_bytes);
+    for part in std::iter::once(key).chain(value.iter().copied()).chain(home.as_ref().map(|home| &home[..])) {
+        to[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    to[at..].fill(0);
 }
