@@ -107,12 +107,18 @@ impl Budget {
         if before != after {
             self.used.fetch_add(after.wrapping_sub(before), Relaxed);
         }
-        if before > after && self.is_pressed() {
-            self.given_back.fetch_add(before - after, Relaxed);
+    }
+
+    /// Notes that a peer holds so much less than before, for [`given_back`](Self::given_back).
+    #[inline]
+    pub fn note_given_back(&self, bytes: u64) {
+        if bytes > 0 && self.is_pressed() {
+            self.given_back.fetch_add(bytes, Relaxed);
         }
     }
 
-    /// Bytes given back while a connection waited for memory: whether this moves tells a crowd from a jam.
+    /// Bytes that peers gave back while a connection waited for memory: whether this moves tells a crowd from a
+    /// jam. What was taken for one drive and not needed does not count.
     pub fn given_back(&self) -> u64 {
         self.given_back.load(Relaxed)
     }

@@ -97,7 +97,9 @@ impl Worker {
         let (mut before, mut after) = (taken_bytes, 0);
         if let Some(connection) = self.connections.get(token) {
             after = connection.session.memory_bytes();
-            before += std::mem::replace(&mut connection.held_bytes, after);
+            let held = std::mem::replace(&mut connection.held_bytes, after);
+            self.shared.budget.note_given_back(held.saturating_sub(after) as u64);
+            before += held;
         }
         self.shared.budget.exchange(before as u64, after as u64);
     }

@@ -32,7 +32,7 @@ impl Worker {
     }
 
     /// Closes the largest of this worker's connections that do not move, if memory is short anywhere: enough
-    /// of them to free an eighth of the budget.
+    /// of them to free an eighth of the budget, or half of it in a jam.
     pub(super) fn reclaim(&mut self) {
         let (now, budget) = (self.instant, &self.shared.budget);
         let is_early = self.reclaim.looked_at.is_some_and(|last| now.duration_since(last) < STILL / 5);
@@ -41,9 +41,10 @@ impl Worker {
             return;
         }
         self.reclaim.looked_at = Some(now);
-        let enough = (budget.limit() / 8) as usize;
-        let is_pressed = budget.is_pressed();
+        let (limit, is_pressed) = (budget.limit() as usize, budget.is_pressed());
         let is_jammed = self.is_jammed();
+        // Of a jam too little would be shared out among all that wait, and none of them could go on.
+        let enough = if is_jammed { limit / 2 } else { limit / 8 };
         let mut holders: Vec<(usize, u64, bool)> = Vec::new();
         for (token, connection) in self.connections.all() {
             let since = now.duration_since(connection.moved_since);
@@ -84,7 +85,7 @@ impl Worker {
     fn is_jammed(&mut self) -> bool {
         let (now, budget, reclaim) = (self.instant, &self.shared.budget, &mut self.reclaim);
         let given_back = budget.given_back();
-        let moves = given_back.wrapping_sub(reclaim.given_back) >= budget.limit() / 256;
+        let moves = given_back.wrapping_sub(reclaim.given_back) >= budget.limit() / 64;
         let since = reclaim.given_back_at.filter(|_| reclaim.presses && !moves);
         if since.is_none() {
             (reclaim.given_back, reclaim.given_back_at) = (given_back, Some(now));
