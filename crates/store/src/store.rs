@@ -139,6 +139,7 @@ impl Store {
     pub fn prefetch_item(&self, hash: KeyHash) {
         let Ok(shard) = self.shards[self.shard_of(hash) as usize].try_lock() else { return };
         if let Some((_, entry)) = shard.index.find(hash).filter(|(_, entry)| entry.state() == State::Ram) {
+            prefetch(self.tiers.pool.meta_address(entry.ram_offset()));
             let start = self.tiers.pool.address() + entry.ram_offset() as usize;
             for line in 0..PREFETCHED_LINES {
                 prefetch(start + line * CACHE_LINE_BYTES);

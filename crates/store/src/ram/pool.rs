@@ -219,6 +219,13 @@ impl Pool {
         id.0 as usize * self.segment_bytes
     }
 
+    /// Where the table's line of the segment at a byte offset is in memory, to prefetch it: each look at a record
+    /// checks whose it is.
+    #[inline]
+    pub(crate) fn meta_address(&self, offset: u64) -> usize {
+        std::ptr::from_ref(self.meta(self.locate(offset).0)).addr()
+    }
+
     /// Where the tier begins in memory, to prefetch from it.
     pub(crate) fn address(&self) -> usize {
         self.memory.address()
