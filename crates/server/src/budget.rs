@@ -9,7 +9,7 @@
 //!   | reads                        |    .
 //!   | reads for light peers             |
 //! ```
-//! What is taken last finishes what was begun: a request that was received needs room for its reply, a reply
+//! The last claims finish work that was begun: a request that was received needs room for its reply, a reply
 //! for its read. So each [`Claim`] may fill the budget only so far, and what follows it always finds room in
 //! the end. A light peer, one that was served less than its share, finds room where greedy ones do not.
 
@@ -118,7 +118,7 @@ impl Budget {
     }
 
     /// Bytes that peers gave back while a connection waited for memory: whether this moves tells a crowd from a
-    /// jam. What was taken for one drive and not needed does not count.
+    /// jam. Memory taken for one drive and not needed does not count.
     pub fn given_back(&self) -> u64 {
         self.given_back.load(Relaxed)
     }
