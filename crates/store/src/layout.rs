@@ -109,7 +109,9 @@ impl Layout {
             + ALIGN_SLACK * (shards * 3 + pieces + 8)
             + HEADER_PAGE_BYTES as u64
             + 4096;
-        let per_segment = segment_bytes + size_of::<crate::ram::pool::SegmentMeta>() as u64;
+        let meta_bytes =
+            size_of::<crate::ram::pool::OwnerWord>() + size_of::<crate::ram::pool::SegmentMeta>();
+        let per_segment = segment_bytes + meta_bytes as u64;
         let segments = memory.saturating_sub(fixed) / per_segment;
         if segments * segment_bytes < RAM_BYTES_MIN || index_bytes > u64::from(u32::MAX) * BUCKET_BYTES {
             return Err(OpenError::MemoryTooSmall {

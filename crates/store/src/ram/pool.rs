@@ -38,7 +38,6 @@ pub(crate) struct SegmentId(pub u32);
 /// What the arena knows of one segment.
 #[repr(C)]
 pub(crate) struct SegmentMeta {
-    owner: AtomicU32,
     /// Neighbours in the queue this segment is in, as number + 1; 0 where there is none.
     next: AtomicU32,
     prev: AtomicU32,
@@ -54,15 +53,18 @@ pub(crate) struct SegmentMeta {
     first: AtomicU32,
     /// Readers of the chain that begins here, plus [`ZOMBIE`].
     pins: AtomicU32,
-    /// 1 for a chain's first segment, 0 for a log segment.
-    large: AtomicU32,
     /// 1 while a large record is being written to the SSD.
     landing: AtomicU32,
 }
 
+/// Whose a segment is: one of these, or an owner's number. Each look at a record reads it, so these words lie apart
+/// from the rest of the table, sixteen segments to a cache line.
+pub(crate) type OwnerWord = AtomicU32;
 const FREE: u32 = 0;
 const RESERVED: u32 = 1;
 const FIRST_OWNER: u32 = 2;
+/// Beside the owner's number, for each segment of a large record.
+const LARGE: u32 = 1 << 31;
 const ZOMBIE: u32 = 1 << 31;
 
 /// Bytes before the record in a chain's first segment: room for the header that an SSD extent begins with, so
@@ -96,6 +98,7 @@ pub(crate) struct Owner(u32);
 
 pub(crate) struct Pool {
     memory: SharedRegion,
+    owner_words: Region<OwnerWord>,
     meta: Region<SegmentMeta>,
     segment_bytes: usize,
     free: Mutex<Vec<u32>>,
@@ -110,11 +113,18 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// A pool of which nobody has anything yet.
-    pub(crate) fn new(memory: SharedRegion, meta: Region<SegmentMeta>, segment_bytes: usize) -> Arc<Pool> {
+    pub(crate) fn new(
+        memory: SharedRegion,
+        owner_words: Region<OwnerWord>,
+        meta: Region<SegmentMeta>,
+        segment_bytes: usize,
+    ) -> Arc<Pool> {
         let count = meta.len();
+        assert_eq!(owner_words.len(), count);
         assert!(segment_bytes.is_power_of_two() && memory.bytes() == count * segment_bytes);
         Arc::new(Pool {
             memory,
+            owner_words,
             segment_bytes,
             free: Mutex::new((0..count as u32).rev().collect()),
             free_count: AtomicU32::new(count as u32),
@@ -148,6 +158,11 @@ impl Pool {
         self.reserved.load(Relaxed)
     }
 
+    #[inline]
+    fn owner_word(&self, id: SegmentId) -> &OwnerWord {
+        &self.owner_words[id.0 as usize]
+    }
+
     fn meta(&self, id: SegmentId) -> &SegmentMeta {
         &self.meta[id.0 as usize]
     }
@@ -170,16 +185,15 @@ impl Pool {
         meta.used.store(0, Relaxed);
         meta.first.store(0, Relaxed);
         meta.pins.store(0, Relaxed);
-        meta.large.store(0, Relaxed);
         step();
-        let before = meta.owner.swap(owner, Relaxed);
+        let before = self.owner_words[id as usize].swap(owner, Relaxed);
         assert_eq!(before, FREE, "segment {id} was on the free list while owned");
         Some(SegmentId(id))
     }
 
     fn push_free(&self, id: SegmentId) {
         step();
-        self.meta(id).owner.store(FREE, Relaxed);
+        self.owner_word(id).store(FREE, Relaxed);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         free.push(id.0);
         self.free_count.store(free.len() as u32, Relaxed);
@@ -187,7 +201,7 @@ impl Pool {
 
     /// Gives the memory of a segment back to the system. The segment is free and has been taken off the free list.
     fn discard(&self, id: SegmentId) {
-        assert_eq!(self.meta(id).owner.load(Relaxed), FREE, "segment {} is in use", id.0);
+        assert_eq!(self.owner_word(id).load(Relaxed), FREE, "segment {} is in use", id.0);
         // SAFETY: the segment has no owner, so no slice of it lives; only pop_free gives a segment an owner, and
         // it takes segments from the free list alone.
         unsafe { self.memory.discard(self.start(id), self.segment_bytes) };
@@ -206,24 +220,25 @@ impl Pool {
 
     #[inline]
     fn check_owned(&self, owner: &Owner, id: SegmentId) {
-        assert_eq!(self.meta(id).owner.load(Relaxed), owner.0, "segment {} is not this shard's", id.0);
+        let word = self.owner_word(id).load(Relaxed);
+        assert_eq!(word & !LARGE, owner.0, "segment {} is not this shard's", id.0);
     }
 
     #[inline]
     fn check_log(&self, owner: &Owner, id: SegmentId) {
-        self.check_owned(owner, id);
-        assert_eq!(self.meta(id).large.load(Relaxed), 0, "segment {} is not a log segment", id.0);
+        let word = self.owner_word(id).load(Relaxed);
+        assert_eq!(word, owner.0, "segment {} is not a log segment of this shard", id.0);
     }
 
     fn start(&self, id: SegmentId) -> usize {
         id.0 as usize * self.segment_bytes
     }
 
-    /// Where the table's line of the segment at a byte offset is in memory, to prefetch it: each look at a record
-    /// checks whose it is.
+    /// Where the word that says whose the segment at a byte offset is lies in memory, to prefetch it: each look at a
+    /// record reads it.
     #[inline]
-    pub(crate) fn meta_address(&self, offset: u64) -> usize {
-        std::ptr::from_ref(self.meta(self.locate(offset).0)).addr()
+    pub(crate) fn owner_address(&self, offset: u64) -> usize {
+        std::ptr::from_ref(self.owner_word(self.locate(offset).0)).addr()
     }
 
     /// Where the tier begins in memory, to prefetch from it.
@@ -291,7 +306,7 @@ impl Pool {
     }
 
     pub(crate) fn is_large(&self, id: SegmentId) -> bool {
-        self.meta(id).large.load(Relaxed) != 0
+        self.owner_word(id).load(Relaxed) & LARGE != 0
     }
 
     /// Puts an owned segment at the back of a queue.
@@ -376,9 +391,15 @@ impl Pool {
         std::iter::successors(queue.front(), next)
     }
 
+    /// The segments of one queue, newest first.
+    pub(crate) fn queued_newest(&self, queue: &Queue) -> impl Iterator<Item = SegmentId> {
+        let prev = |id: &SegmentId| self.meta(*id).prev.load(Relaxed).checked_sub(1).map(SegmentId);
+        std::iter::successors(queue.last.checked_sub(1).map(SegmentId), prev)
+    }
+
     /// Recounts an owner's segments: those in use, and those given up that somebody still reads. For checks.
     pub(crate) fn recount(&self, owner: &Owner) -> (u32, u32) {
-        let of_owner = |id: &SegmentId| self.meta(*id).owner.load(Relaxed) == owner.0;
+        let of_owner = |id: &SegmentId| self.owner_word(*id).load(Relaxed) & !LARGE == owner.0;
         let all = (0..self.count()).map(SegmentId).filter(of_owner);
         let is_zombie = |id: &SegmentId| self.meta(*id).pins.load(Relaxed) & ZOMBIE != 0;
         let zombies = all.clone().filter(is_zombie).map(|head| self.chain_len(head)).sum();
@@ -513,8 +534,8 @@ pub(crate) mod tests {
 
     pub(crate) fn pool(segments: usize) -> Arc<Pool> {
         let mut arena = Arena::new(segments * (8192 + 64) + 8192, None).expect("memory");
-        let meta = arena.carve(segments);
-        Pool::new(arena.carve_shared(segments * 8192), meta, 8192)
+        let (owner_words, meta) = (arena.carve(segments), arena.carve(segments));
+        Pool::new(arena.carve_shared(segments * 8192), owner_words, meta, 8192)
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl Store {
         // gaps.
         let pieces = (0..layout.pieces).map(|_| arena.carve_pages(layout.piece_bytes)).collect();
         let lines = arena.carve(layout.pieces as usize);
-        let pool = Pool::new(memory, arena.carve(segments), layout.segment_bytes);
+        let pool = Pool::new(memory, arena.carve(segments), arena.carve(segments), layout.segment_bytes);
         let table = Table::new(arena.carve(homes.len()));
         let mut indexes = Vec::new();
         let shards = (0..layout.shards)

@@ -6,7 +6,7 @@
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
-use super::{FIRST_OWNER, FREE, LARGE_PREFIX_BYTES, Owner, Pool, Queue, SegmentId, ZOMBIE};
+use super::{FIRST_OWNER, FREE, LARGE, LARGE_PREFIX_BYTES, Owner, Pool, Queue, SegmentId, ZOMBIE};
 use crate::crash::step;
 
 /// Segments that somebody still has.
@@ -49,8 +49,8 @@ impl Pool {
 
     /// The segment, if it is the owner's and has not been claimed before.
     pub(crate) fn claim(&self, owner: &Owner, id: u32, claims: &mut Claims<'_>) -> Option<SegmentId> {
-        let meta = self.meta.get(id as usize)?;
-        if meta.owner.load(Relaxed) != owner.0 || claims.kept.0[id as usize].swap(true, Relaxed) {
+        let word = self.owner_words.get(id as usize)?.load(Relaxed);
+        if word & !LARGE != owner.0 || claims.kept.0[id as usize].swap(true, Relaxed) {
             return None;
         }
         claims.mine.push(id);
@@ -105,8 +105,9 @@ impl Pool {
     pub(crate) fn were_landing(&self, owners: u32) -> Vec<Vec<u32>> {
         let mut found = vec![Vec::new(); owners as usize];
         for (id, meta) in self.meta.iter().enumerate() {
-            let number = meta.owner.load(Relaxed).wrapping_sub(FIRST_OWNER) as usize;
-            let lands = meta.landing.load(Relaxed) != 0 && meta.large.load(Relaxed) != 0;
+            let word = self.owner_words[id].load(Relaxed);
+            let number = (word & !LARGE).wrapping_sub(FIRST_OWNER) as usize;
+            let lands = meta.landing.load(Relaxed) != 0 && word & LARGE != 0;
             let has_gone = meta.pins.load(Relaxed) & ZOMBIE != 0 || meta.queue.load(Relaxed) != 0;
             if lands && !has_gone && number < found.len() {
                 found[number].push(id as u32);
@@ -119,11 +120,11 @@ impl Pool {
     pub(crate) fn free_the_rest(&self, kept: &Kept) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         free.clear();
-        for (id, (meta, kept)) in self.meta.iter().zip(&kept.0).enumerate().rev() {
+        for (id, (word, kept)) in self.owner_words.iter().zip(&kept.0).enumerate().rev() {
             if !kept.load(Relaxed) {
-                if meta.owner.load(Relaxed) != FREE {
+                if word.load(Relaxed) != FREE {
                     step();
-                    meta.owner.store(FREE, Relaxed);
+                    word.store(FREE, Relaxed);
                 }
                 free.push(id as u32);
             }
@@ -169,7 +170,7 @@ mod tests {
             |pool, _, id| pool.meta(id).next.store(u32::MAX, Relaxed),
             |pool, _, id| pool.meta(id).prev.store(0, Relaxed),
             |pool, _, id| pool.meta(id).queue.store(2, Relaxed),
-            |pool, _, id| pool.meta(id).owner.store(FREE, Relaxed),
+            |pool, _, id| pool.owner_word(id).store(FREE, Relaxed),
             |_, queue, _| queue.segments = 2,
             |_, queue, _| queue.last = queue.first,
             |_, queue, _| queue.first = 77,

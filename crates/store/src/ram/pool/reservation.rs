@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 
-use super::{LARGE_PREFIX_BYTES, Owner, Pool, RESERVED, SegmentId};
+use super::{LARGE, LARGE_PREFIX_BYTES, Owner, Pool, RESERVED, SegmentId};
 use crate::crash::step;
 
 impl Pool {
@@ -38,11 +38,9 @@ impl Pool {
         let segments = std::mem::take(&mut reservation.segments);
         self.reserved.fetch_sub(segments.len() as u32, Relaxed);
         for (i, &id) in segments.iter().enumerate() {
-            let meta = self.meta(id);
             step();
-            meta.chain.store(segments.get(i + 1).map_or(0, |next| next.0 + 1), Relaxed);
-            meta.large.store(1, Relaxed);
-            meta.owner.store(owner.0, Relaxed);
+            self.meta(id).chain.store(segments.get(i + 1).map_or(0, |next| next.0 + 1), Relaxed);
+            self.owner_word(id).store(owner.0 | LARGE, Relaxed);
         }
         step();
         self.meta(segments[0]).used.store(reservation.end as u32, Relaxed);
