@@ -53,5 +53,5 @@ pub use read::{Loaded, ReadPlan};
 pub use ssd::health::SsdEvent;
 pub use ssd::write::{SharedWrite, WriteJob};
 pub use ssd::{PAGE_BYTES, SEGMENT_BYTES, SSD_VALUE_BYTES_MAX};
-pub use store::{Ages, Config, MemoryFile, Span, Start, Stats, Step, Store};
+pub use store::{Ages, Config, ListedItem, MemoryFile, Span, Start, Stats, Step, Store};
 pub use value::{LargeValue, Value, ValueParts};

@@ -14,6 +14,7 @@ mod remove;
 
 pub use arith::{Arith, ArithResult};
 pub use fetch::{Fetch, Found, Tier};
+pub(crate) use lookup::is_gone;
 pub use put::{Incoming, Payload, Put, PutMode, PutResult};
 pub use remove::{Remove, RemoveResult};
 

@@ -5,6 +5,7 @@ mod ages;
 mod change;
 pub(crate) mod compaction;
 mod limit;
+mod listing;
 mod open;
 mod reclaim;
 mod sweep;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::admit::Admission;
-use crate::clock::{Expiry, Seconds};
+use crate::clock::Seconds;
 use crate::entry::State;
 use crate::evict::{Evicted, Patience};
 use crate::hash::KeyHash;
@@ -29,6 +30,7 @@ use crate::tiers::Tiers;
 use sweep::Sweep;
 
 pub use ages::Ages;
+pub use listing::ListedItem;
 pub use open::{MemoryFile, Start};
 
 /// A stretch of a device that the SSD tier may use.
@@ -139,7 +141,7 @@ impl Store {
     pub fn prefetch_item(&self, hash: KeyHash) {
         let Ok(shard) = self.shards[self.shard_of(hash) as usize].try_lock() else { return };
         if let Some((_, entry)) = shard.index.find(hash).filter(|(_, entry)| entry.state() == State::Ram) {
-            prefetch(self.tiers.pool.meta_address(entry.ram_offset()));
+            prefetch(self.tiers.pool.owner_address(entry.ram_offset()));
             let start = self.tiers.pool.address() + entry.ram_offset() as usize;
             for line in 0..PREFETCHED_LINES {
                 prefetch(start + line * CACHE_LINE_BYTES);
@@ -360,31 +362,6 @@ impl Store {
         }
         stats.evictions = stats.evictions_ram + stats.evictions_ssd + stats.index_evictions;
         stats
-    }
-
-    /// Shows some of the items in RAM, at most `limit`, to `show`: key, length of the value, expiry. What is
-    /// on the SSD is not listed, since its keys are there and nowhere else.
-    pub fn list_ram(&self, limit: usize, now: Seconds, mut show: impl FnMut(&[u8], usize, Expiry)) {
-        let mut left = limit;
-        for number in 0..self.layout.shards {
-            let shard = self.lock(number);
-            if shard.head().ram_items == 0 {
-                continue;
-            }
-            for entry in shard.index.entries().filter(|entry| entry.state() != State::Ssd) {
-                let record = shard.ram_record(&self.tiers, entry);
-                let header = record.header();
-                let expiry = Expiry::from_raw(header.expires);
-                if expiry.has_passed(now) || header.epoch < self.tiers.epoch() {
-                    continue;
-                }
-                if left == 0 {
-                    return;
-                }
-                left -= 1;
-                show(record.key(), header.value_len as usize, expiry);
-            }
-        }
     }
 
     /// Empties RAM as if all of it were needed at once, but for what the policy keeps again and again; for

@@ -12,6 +12,8 @@ mod expiry;
 mod large;
 #[path = "behaviour/limit.rs"]
 mod limit;
+#[path = "behaviour/listing.rs"]
+mod listing;
 mod rig;
 #[path = "behaviour/tiers.rs"]
 mod tiers;

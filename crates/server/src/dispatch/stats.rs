@@ -72,7 +72,7 @@ fn detail(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>, word: Option<&[u8
     }
 }
 
-/// The items of a class: 1 is RAM; the SSD's keys are on the SSD and are not listed.
+/// The newest items of a class: 1 is RAM; the SSD's keys are on the SSD and are not listed.
 fn cachedump(
     ctx: &Ctx<'_>,
     out: &mut Vec<u8>,
@@ -96,16 +96,16 @@ fn cachedump(
             Expiry::Never => 0,
             Expiry::At(at) => ctx.shared.clock.unix(at),
         };
-        ctx.shared.store.list_ram(limit.min(CACHEDUMP_ITEMS_MAX), ctx.now, |key, value_len, expiry| {
-            cachedump_line(out, key, value_len as u32, unix(expiry));
-        });
+        for item in ctx.shared.store.list_ram(limit.min(CACHEDUMP_ITEMS_MAX), ctx.now) {
+            cachedump_line(out, &item.key, item.value_len as u32, unix(item.expiry));
+        }
     }
     reply.stats_end(out);
 }
 
 /// What statistics cost, in bytes of a value that cost as much to send: they look at every shard.
 const STATS_COST_BYTES: usize = 128 << 10;
-/// The same of a dump, which looks through the index.
+/// The same of a dump, which looks at many records.
 const CACHEDUMP_COST_BYTES: usize = 1 << 20;
 /// The most items one dump lists, which bounds the answer as memcached's 2 MiB do.
 const CACHEDUMP_ITEMS_MAX: usize = 20_000;

@@ -131,7 +131,7 @@ fn gone(header: &Header, now: Seconds, epoch: u32) -> Option<Gone> {
     Expiry::from_raw(header.expires).has_passed(now).then_some(Gone::Expired)
 }
 
-pub(super) fn is_gone(header: &Header, now: Seconds, epoch: u32) -> bool {
+pub(crate) fn is_gone(header: &Header, now: Seconds, epoch: u32) -> bool {
     gone(header, now, epoch).is_some()
 }
 
