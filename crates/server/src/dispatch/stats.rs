@@ -107,8 +107,8 @@ fn cachedump(
 const STATS_COST_BYTES: usize = 128 << 10;
 /// The same of a dump, which looks at many records.
 const CACHEDUMP_COST_BYTES: usize = 1 << 20;
-/// The most items one dump lists, which bounds the answer as memcached's 2 MiB do.
-const CACHEDUMP_ITEMS_MAX: usize = 20_000;
+/// The most items that one dump lists, which bounds its time: a few milliseconds. (memcached bounds it by 2 MiB.)
+const CACHEDUMP_ITEMS_MAX: usize = 5_000;
 
 fn show(out: &mut Vec<u8>, reply: &Reply<'_>, lines: Lines) {
     for (name, value) in lines {

@@ -12,7 +12,7 @@ use crate::shard::{RamQueue, Shard};
 use crate::tiers::Tiers;
 
 /// Records that one listing looks at, which bounds its time: some have been overwritten or deleted.
-const RECORDS_MAX: usize = 1 << 16;
+const RECORDS_MAX: usize = 1 << 14;
 
 /// An item of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct ListedItem {
 }
 
 impl Store {
-    /// Returns some of the items in RAM, at most `limit`, the last stored first. It looks at the newest 65,536
+    /// Returns some of the items in RAM, at most `limit`, the last stored first. It looks at the newest 16,384
     /// records at most. The keys of items on the SSD are there and nowhere else, so those are not listed.
     pub fn list_ram(&self, limit: usize, now: Seconds) -> Vec<ListedItem> {
         let shards = self.layout.shards as usize;

@@ -52,8 +52,8 @@ fn a_listing_of_a_full_cache_shows_as_many_as_were_asked_for() {
     for i in 0..200_000_u64 {
         rig.set(&format!("key-{i}"), &bytes(i, 500));
     }
-    let listed = keys(&rig, 10_000);
-    assert_eq!(listed.len(), 10_000);
-    let new = listed.iter().filter(|key| key[4..].parse::<u64>().expect("a number") >= 180_000).count();
-    assert!(new > 9_000, "only {new} of 10,000 are of the newest 20,000");
+    let listed = keys(&rig, 5_000);
+    assert_eq!(listed.len(), 5_000);
+    let new = listed.iter().filter(|key| key[4..].parse::<u64>().expect("a number") >= 190_000).count();
+    assert!(new > 4_500, "only {new} of 5,000 are of the newest 10,000");
 }
