@@ -56,7 +56,7 @@ def capacity(one):
 def show(rounds):
     figures, rows = [], []
     closed = {name: [one[name] for one in rounds] for name in CLOSED}
-    no_capacity = doubts(closed[f"{CONNECTIONS} x {CAPACITY}"], not_from_ssd)
+    no_capacity = [f"the capacity: {why}" for why in doubts(closed[f"{CONNECTIONS} x {CAPACITY}"], not_from_ssd)]
     for name, runs in closed.items():
         rate = f"{middle([run['rate'] for run in runs]):,.0f}"
         rows.append([f"closed loop, {name}", "", rate, "", *columns(runs), ""])
@@ -135,8 +135,8 @@ NOTES = [
     "are two kinds of clients:",
     "- Clients that **wait** send each get when it is due, however many have no answer yet. The queue grows until the "
     "end of the run, in the clients, in the sockets and in the server.\n"
-    f"- Clients that **give up** drop a get that is due while {BOUNDED:,} have no answer, before it is sent. So the p99 "
-    "of the answers is bounded by the server alone.",
+    f"- Clients that **give up** drop a get that is due while {BOUNDED:,} have no answer, before it is sent. So the "
+    "p99 of the answers is bounded by the server alone.",
     "When the server closes a connection, the run ends, and the seconds after it count as no answer.",
 ]
 
