@@ -296,7 +296,7 @@ fn describe(start: Start, took: Duration) -> String {
     match start {
         Start::Cold(why @ (Cold::New | Cold::NoFile)) => format!("starting cold: it {why}"),
         Start::Cold(why) => format!("starting cold: it {why}; what it held is gone"),
-        Start::Warm { items, shards_reset } => {
+        Start::Warm { items, shards_reset, .. } => {
             let lost = match shards_reset {
                 0 => String::new(),
                 reset => format!("; {reset} shards had to be emptied"),

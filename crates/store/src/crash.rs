@@ -2,10 +2,11 @@
 //!
 //! What a killed process leaves is what it had stored up to some instruction. So every place that changes the
 //! arena calls `step`; a test arms a countdown, looks at the arena when it has run down, and the thread
-//! unwinds out of the store, of which nothing is used any more. Without debug assertions all of it is
-//! nothing.
+//! unwinds out of the store, of which nothing is used any more. Without debug assertions a step
+//! is no instruction at all.
 
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
 /// What a thread unwinds with when its countdown has run down.
 #[derive(Debug)]
@@ -34,9 +35,12 @@ pub fn disarm() -> bool {
     STEPS_LEFT.replace(0) > 0
 }
 
-/// Something of the arena is about to change, after which it may look half done.
+/// Something of the arena is about to change, after which it may look half done. All stores before this instant
+/// come before all behind it: one thread's stores reach memory in the order they are made in, or look so to
+/// whoever maps it after the process, so only the compiler must be kept from moving them.
 #[inline(always)]
 pub(crate) fn step() {
+    compiler_fence(SeqCst);
     #[cfg(debug_assertions)]
     count_down();
 }

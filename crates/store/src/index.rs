@@ -242,6 +242,33 @@ impl Index {
         }
     }
 
+    /// Empties the second of two equal entries, as a move that was interrupted leaves them. False if a key could
+    /// have two entries that differ: no interrupted change leaves such.
+    pub(crate) fn end_move(&mut self) -> bool {
+        for bucket in 0..self.count() {
+            for slot in 0..BUCKET_ENTRIES as u8 {
+                let entry = self.at(Slot { bucket, slot });
+                if entry.state() == State::Empty {
+                    continue;
+                }
+                let other = self.other(bucket, entry.tag());
+                let here = (slot + 1..BUCKET_ENTRIES as u8).map(|slot| Slot { bucket, slot });
+                let there = (0..BUCKET_ENTRIES as u8).map(|slot| Slot { bucket: other, slot });
+                for rival in here.chain(there.filter(|_| other > bucket)) {
+                    let second = self.at(rival);
+                    if second.state() == State::Empty || second.tag() != entry.tag() {
+                        continue;
+                    }
+                    if second != entry {
+                        return false;
+                    }
+                    self.set(rival, Entry::EMPTY);
+                }
+            }
+        }
+        true
+    }
+
     /// Empties every entry of one bucket that `dead` says is dead; answers how many.
     pub(crate) fn sweep(&mut self, bucket: u32, mut dead: impl FnMut(Entry) -> bool) -> u32 {
         let mut swept = 0;

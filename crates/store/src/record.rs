@@ -84,6 +84,11 @@ impl Header {
         bytes[29] |= FETCHED;
     }
 
+    /// Marks the record whose header begins `bytes` as one without a copy on the SSD, by changing one byte.
+    pub(crate) fn forget_home(bytes: &mut [u8]) {
+        bytes[29] &= !HAS_HOME;
+    }
+
     /// Header, key and value, in bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {

@@ -7,10 +7,12 @@
 
 pub(crate) mod attach;
 mod check;
+mod log;
+mod repair;
 pub(crate) mod tally;
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
+use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use crate::arena::Region;
 use crate::clock::Seconds;
@@ -26,8 +28,12 @@ use tally::Tally;
 /// The part of a shard that lives in the arena beside its index.
 #[repr(C)]
 pub(crate) struct ShardHead {
-    /// Odd while a change is under way: who finds it odd in what a process left behind resets the shard.
+    /// Odd while a change is under way: a process that finds it odd in what another left repairs the shard.
+    /// The highest bit is [`GIVEN_UP`].
     generation: AtomicU64,
+    /// The record that is being changed where it lies: its place in units of 8 bytes above, its length in such
+    /// units (1 for a large record) in the lowest [`REWRITTEN_BITS`]; 0 for none.
+    rewritten: u64,
     /// Items in RAM, large ones included.
     pub ram_items: u64,
     /// Bytes of their records.
@@ -54,11 +60,11 @@ pub(crate) struct ShardHead {
     open: [u64; 2],
 }
 
-const _: () = assert!(size_of::<ShardHead>() == 11 * 8 + 2 * size_of::<Queue>() + 2 * 8, "no padding");
+const _: () = assert!(size_of::<ShardHead>() == 12 * 8 + 2 * size_of::<Queue>() + 2 * 8, "no padding");
 
-/// A record of at most one in this many parts of a segment lies in one segment, and is read without a look at
-/// another; what is left at a segment's end is then as little.
-const WHOLE_SHARE: usize = 32;
+/// In a shard's generation: a panic ended a change, so nothing of the shard is believed.
+const GIVEN_UP: u64 = 1 << 63;
+const REWRITTEN_BITS: u32 = 30;
 
 /// Which RAM queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,15 +193,12 @@ impl Shard {
         }
     }
 
-    /// Begins a change of what the arena holds; answers whether an earlier one did not come to its end.
+    /// Begins a change of what the arena holds. Returns whether an earlier one did not come to its end.
     #[inline]
     pub(crate) fn begin_change(&mut self) -> bool {
         let generation = &self.head[0].generation;
         let before = generation.load(Relaxed);
         generation.store(before | 1, Relaxed);
-        // One thread's stores reach memory in the order they are made in, or look so to whoever comes after
-        // the process: only the compiler must not move any past these words.
-        compiler_fence(SeqCst);
         crash::step();
         before & 1 == 1
     }
@@ -204,10 +207,36 @@ impl Shard {
     #[inline]
     pub(crate) fn end_change(&mut self) {
         crash::step();
-        compiler_fence(SeqCst);
+        self.head[0].rewritten = 0;
+        crash::step();
         let generation = &self.head[0].generation;
         generation.store((generation.load(Relaxed) | 1).wrapping_add(1), Relaxed);
         crash::step();
+    }
+
+    /// Marks the shard as one of which a later process believes nothing.
+    pub(crate) fn give_up(&mut self) {
+        let generation = &self.head[0].generation;
+        generation.store(generation.load(Relaxed) | GIVEN_UP, Relaxed);
+    }
+
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.head[0].generation.load(Relaxed) & GIVEN_UP != 0
+    }
+
+    /// Takes the mark away, from a shard that was emptied.
+    fn begin_trusted(&mut self) {
+        crash::step();
+        let generation = &self.head[0].generation;
+        generation.store(generation.load(Relaxed) & !GIVEN_UP, Relaxed);
+    }
+
+    /// Names the record that changes where it lies until the change of the shard ends: a process that ends
+    /// meanwhile loses it.
+    fn begin_rewrite(&mut self, entry: Entry, header: &Header) {
+        let bytes = if entry.state() == State::RamLarge { RAM_ALIGN } else { header.ram_bytes() };
+        let place = entry.ram_offset() / RAM_ALIGN as u64;
+        self.head_mut().rewritten = place << REWRITTEN_BITS | (bytes / RAM_ALIGN) as u64;
     }
 
     /// An empty queue's place in the arena, for both queues.
@@ -282,7 +311,8 @@ impl Shard {
         (tiers.log.table.current_turn(place) == Some(turn)).then_some(place)
     }
 
-    /// Points the key's entry at `new`, in `old`'s slot or in a fresh one, and keeps all counts.
+    /// Points the key's entry at `new`, in `old`'s slot or in a fresh one, and keeps all counts. What the entry
+    /// led to is given up only then, so that an entry leads to a whole record at every instant.
     pub(crate) fn place(
         &mut self,
         tiers: &Tiers,
@@ -293,8 +323,8 @@ impl Shard {
     ) {
         match old {
             Some((slot, old)) => {
-                self.forget(tiers, old);
                 self.index.set(slot, new);
+                self.forget(tiers, old);
             }
             None => match self.index.insert(hash, new, &SsdJudge { tiers, now }) {
                 Inserted::Fresh => self.head_mut().index_entries += 1,
@@ -330,8 +360,8 @@ impl Shard {
         if entry.state() == State::Ram && !tiers.evict {
             tiers.note_freed(self.ram_record(tiers, entry).header().ram_bytes());
         }
-        self.forget(tiers, entry);
         self.index.set(slot, Entry::EMPTY);
+        self.forget(tiers, entry);
         self.head_mut().index_entries -= 1;
     }
 
@@ -386,70 +416,6 @@ impl Shard {
         tiers.pool.push_back(&mut self.owner, &mut self.head[0].queues[queue as usize], id);
     }
 
-    /// Returns where in a queue's open segment a record begins, or `None` if it begins in a fresh one:
-    /// a record that takes little of a segment lies in one, and so do header and key of any.
-    fn begins_in(&self, queue: RamQueue, header: &Header) -> Option<Open> {
-        let (open, bytes) = (self.open(queue)?, header.ram_bytes());
-        let left = self.segment_bytes - open.used;
-        let splits =
-            bytes > self.segment_bytes / WHOLE_SHARE && left >= HEADER_BYTES + usize::from(header.key_len);
-        (bytes <= left || splits).then_some(open)
-    }
-
-    /// Returns how many free segments a record in a queue takes.
-    pub(crate) fn segments_wanted(&self, queue: RamQueue, header: &Header) -> u32 {
-        let left = self.begins_in(queue, header).map_or(0, |open| self.segment_bytes - open.used);
-        header.ram_bytes().saturating_sub(left).div_ceil(self.segment_bytes) as u32
-    }
-
-    /// Takes room for a record, from the queue's open segment on through as many fresh ones as it
-    /// takes. Returns where it begins, or `None` when the pool has too few segments.
-    fn room(&mut self, tiers: &Tiers, queue: RamQueue, header: &Header) -> Option<Open> {
-        let begin = self.begins_in(queue, header);
-        let bytes = header.ram_bytes();
-        if let Some(open) = begin
-            && open.used + bytes <= self.segment_bytes
-        {
-            self.set_open(queue, Some(Open { used: open.used + bytes, ..open }));
-            return begin;
-        }
-        let wanted = self.segments_wanted(queue, header) as usize;
-        let mut fresh = Vec::new();
-        while fresh.len() < wanted {
-            let Some(id) = tiers.pool.take(&mut self.owner) else {
-                fresh.into_iter().for_each(|id| tiers.pool.give_back(&mut self.owner, id));
-                return None;
-            };
-            fresh.push(id);
-        }
-        self.log_segments += wanted as u64;
-        let start = begin.or(fresh.first().map(|&id| Open { id, used: 0 }))?;
-        let mut at = begin;
-        let mut left = bytes;
-        for id in fresh {
-            if let Some(open) = at {
-                left -= self.segment_bytes - open.used;
-                tiers.pool.link_log(&mut self.owner, open.id, id, left.min(self.segment_bytes));
-                self.set_open(queue, Some(Open { used: self.segment_bytes, ..open }));
-            }
-            self.seal_open(tiers, queue);
-            at = Some(Open { id, used: 0 });
-            self.set_open(queue, at);
-        }
-        let open = at?;
-        self.set_open(queue, Some(Open { used: open.used + left, ..open }));
-        Some(start)
-    }
-
-    /// Moves the open segment to the back of its queue, where eviction finds it.
-    pub(crate) fn seal_open(&mut self, tiers: &Tiers, queue: RamQueue) {
-        if let Some(full) = self.open(queue) {
-            self.set_open(queue, None);
-            tiers.pool.set_used(&mut self.owner, full.id, full.used);
-            self.enqueue(tiers, queue, full.id);
-        }
-    }
-
     /// Gives an emptied log segment back, which is in no queue.
     pub(crate) fn give_back(&mut self, tiers: &Tiers, id: SegmentId) {
         tiers.pool.give_back(&mut self.owner, id);
@@ -461,40 +427,6 @@ impl Shard {
     /// beyond these, moving must gain.
     pub(crate) fn is_sparse(&self) -> bool {
         self.log_bytes * 2 < self.log_segments.saturating_sub(2) * self.segment_bytes as u64
-    }
-
-    /// Writes a record into a queue's open segment; answers its place in the tier, or `None` when the pool is
-    /// empty.
-    pub(crate) fn append(
-        &mut self,
-        tiers: &Tiers,
-        queue: RamQueue,
-        header: &Header,
-        key: &[u8],
-        value: &[&[u8]],
-        home: Option<SsdCopy>,
-    ) -> Option<u64> {
-        let mut header = *header;
-        header.item_flags =
-            if home.is_some() { header.item_flags | HAS_HOME } else { header.item_flags & !HAS_HOME };
-        let open = self.room(tiers, queue, &header)?;
-        self.write_record(tiers, (open.id, open.used), &header, key, value, home);
-        Some(tiers.pool.offset(open.id, open.used))
-    }
-
-    /// Copies the record under a Ram entry into a queue's open segment, which may not be the one it is in.
-    pub(crate) fn copy_record(&mut self, tiers: &Tiers, queue: RamQueue, entry: Entry) -> Option<u64> {
-        let header = *self.ram_record(tiers, entry).header();
-        let bytes = header.ram_bytes();
-        let from = tiers.pool.locate(entry.ram_offset());
-        // A record whose end lies in the open segment is copied to other ones.
-        let open = self.open(queue).map(|open| open.id);
-        if open.is_some_and(|open| tiers.pool.log_segments(from, bytes).any(|id| id == open)) {
-            self.seal_open(tiers, queue);
-        }
-        let open = self.room(tiers, queue, &header)?;
-        tiers.pool.copy_log(&mut self.owner, from, (open.id, open.used), bytes);
-        Some(tiers.pool.offset(open.id, open.used))
     }
 
     /// Replaces the record under a Ram entry where it lies, if the new one takes exactly as much room.
@@ -517,6 +449,7 @@ impl Shard {
         let queue = self.queue_with(tiers, entry);
         self.tally.take(queue, &old, tiers.epoch());
         self.tally.add(queue, &header, tiers.epoch());
+        self.begin_rewrite(entry, &old);
         let (id, at) = tiers.pool.locate(entry.ram_offset());
         self.write_record(tiers, (id, at), &header, key, value, None);
         let head = self.head_mut();
@@ -532,22 +465,36 @@ impl Shard {
         entry: Entry,
         change: impl FnOnce(&mut Header),
     ) -> bool {
-        let (id, at) = tiers.pool.locate(entry.ram_offset());
-        let bytes = if entry.state() == State::RamLarge {
-            let Some(bytes) = tiers.pool.header_mut(&mut self.owner, id) else {
-                return false;
-            };
-            &mut bytes[..]
-        } else {
-            &mut tiers.pool.bytes_mut(&mut self.owner, id)[at..at + HEADER_BYTES]
-        };
-        let mut header = Header::decode(bytes).expect("32 bytes");
-        let before = header.bytes();
+        let before = *self.ram_record(tiers, entry).header();
+        if self.header_bytes(tiers, entry).is_none() {
+            return false;
+        }
+        let mut header = before;
         change(&mut header);
-        debug_assert_eq!(before, header.bytes());
+        debug_assert_eq!(before.bytes(), header.bytes());
+        self.begin_rewrite(entry, &before);
         crash::step();
-        bytes.copy_from_slice(&header.encode());
+        if let Some(bytes) = self.header_bytes(tiers, entry) {
+            bytes.copy_from_slice(&header.encode());
+        }
         true
+    }
+
+    /// Marks the record under a Ram or RamLarge entry as read, unless it is on its way to the SSD.
+    pub(crate) fn mark_read(&mut self, tiers: &Tiers, entry: Entry, now: Seconds) {
+        if let Some(bytes) = self.header_bytes(tiers, entry) {
+            Header::mark_read(bytes, now.0);
+        }
+    }
+
+    /// The bytes of the header of the record under a Ram or RamLarge entry, to change; `None` when the record is
+    /// a large one on its way to the SSD.
+    fn header_bytes<'a>(&'a mut self, tiers: &'a Tiers, entry: Entry) -> Option<&'a mut [u8]> {
+        let (id, at) = tiers.pool.locate(entry.ram_offset());
+        if entry.state() == State::RamLarge {
+            return Some(tiers.pool.header_mut(&mut self.owner, id)?);
+        }
+        Some(&mut tiers.pool.bytes_mut(&mut self.owner, id)[at..at + HEADER_BYTES])
     }
 
     /// Cuts a promoted record off from its copy on the SSD, because it has changed. The record keeps its
@@ -558,13 +505,13 @@ impl Shard {
             return;
         }
         if entry.state() == State::RamLarge {
-            let cut_off = self.rewrite_header(tiers, entry, |header| header.item_flags &= !HAS_HOME);
-            debug_assert!(cut_off, "a record that changes is not landing");
-            return;
+            let bytes = self.header_bytes(tiers, entry);
+            debug_assert!(bytes.is_some(), "a record that changes is not landing");
+            return bytes.into_iter().for_each(Header::forget_home);
         }
+        self.begin_rewrite(entry, &header);
         let (id, at) = tiers.pool.locate(entry.ram_offset());
         let nowhere = SsdCopy { place: SsdPlace::NOWHERE, turn: 0 }.to_bytes();
-        crash::step();
         tiers.pool.write_log(&mut self.owner, (id, at + header.bytes()), &nowhere);
     }
 
@@ -619,44 +566,4 @@ impl Shard {
     fn open_segments(&self) -> u32 {
         self.head().open.iter().filter(|open| **open != 0).count() as u32
     }
-
-    /// Lays a record out in the log, its end padded with zeros.
-    fn write_record(
-        &mut self,
-        tiers: &Tiers,
-        (id, at): (SegmentId, usize),
-        header: &Header,
-        key: &[u8],
-        value: &[&[u8]],
-        home: Option<SsdCopy>,
-    ) {
-        let (pool, owner) = (&tiers.pool, &mut self.owner);
-        let bytes = header.ram_bytes();
-        if at + bytes <= self.segment_bytes {
-            return write_whole(&mut pool.bytes_mut(owner, id)[at..at + bytes], header, key, value, home);
-        }
-        let home = home.map(SsdCopy::to_bytes);
-        let home = home.as_ref().map(|home| &home[..]);
-        pool.write_log(owner, (id, at), &header.encode());
-        let mut end = at + HEADER_BYTES;
-        for part in std::iter::once(key).chain(value.iter().copied()).chain(home) {
-            pool.write_log(owner, (id, end), part);
-            end += part.len();
-        }
-        pool.write_log(owner, (id, end), &[0; RAM_ALIGN][..at + bytes - end]);
-    }
-}
-
-/// Lays a record out in one segment, its end padded with zeros.
-fn write_whole(to: &mut [u8], header: &Header, key: &[u8], value: &[&[u8]], home: Option<SsdCopy>) {
-    crash::step();
-    to[..HEADER_BYTES].copy_from_slice(&header.encode());
-    crash::step();
-    let mut at = HEADER_BYTES;
-    let home = home.map(SsdCopy::to_bytes);
-    for part in std::iter::once(key).chain(value.iter().copied()).chain(home.as_ref().map(|home| &home[..])) {
-        to[at..at + part.len()].copy_from_slice(part);
-        at += part.len();
-    }
-    to[at..].fill(0);
 }

@@ -301,16 +301,17 @@ impl Store {
         self.shrink(now);
     }
 
-    fn shards_reset(&self) -> u64 {
+    fn shards_repaired_and_reset(&self) -> (u64, u64) {
         match self.start {
-            Start::Warm { shards_reset, .. } => shards_reset,
-            Start::Cold(_) => 0,
+            Start::Warm { shards_repaired, shards_reset, .. } => (shards_repaired, shards_reset),
+            Start::Cold(_) => (0, 0),
         }
     }
 
     /// What the store knows of itself.
     pub fn stats(&self) -> Stats {
         let log = &self.tiers.log;
+        let (shards_repaired, shards_reset) = self.shards_repaired_and_reset();
         let mut stats = Stats {
             arena_bytes: self.layout.arena_bytes,
             ram_tier_bytes: u64::from(self.layout.segments) * self.layout.segment_bytes as u64,
@@ -323,7 +324,8 @@ impl Store {
             table_bytes: self.layout.table_bytes,
             buffer_bytes: self.layout.buffer_bytes,
             shards: u64::from(self.layout.shards),
-            shards_reset: self.shards_reset(),
+            shards_repaired,
+            shards_reset,
             ssd_items: if log.is_off() { 0 } else { log.table.items_since(self.tiers.epoch()) },
             ssd_segments: u64::from(log.segments()),
             ssd_segments_used: u64::from(log.segments_used()),
@@ -465,5 +467,6 @@ pub struct Stats {
     pub shards: u64,
     pub found_expired: u64,
     pub found_flushed: u64,
+    pub shards_repaired: u64,
     pub shards_reset: u64,
 }

@@ -86,8 +86,9 @@ fn a_process_that_ends_anywhere_leaves_nothing_wrong_behind() {
         println!("{seen:?}");
     }
     let total = |of: fn(&Seen) -> u64| seen.iter().map(of).sum::<u64>();
-    let (crashes, reset) = (total(|seen| seen.crashes), total(|seen| seen.shards_reset));
-    assert!(crashes > 200 * times && reset * 10 > crashes && reset < crashes, "{seen:?}");
+    let (crashes, repaired) = (total(|seen| seen.crashes), total(|seen| seen.shards_repaired));
+    println!("{crashes} ends, {repaired} of them in a change of a shard, which none emptied");
+    assert!(crashes > 200 * times && repaired * 10 > crashes && repaired < crashes, "{seen:?}");
     assert!(total(|seen| seen.kept) > 5 * crashes && total(|seen| seen.done_unsaid) > 0, "{seen:?}");
     // A model that never meets the SSD proves nothing about it.
     assert!(seen[0].ssd_hits > 100 && seen[0].writes > 300 && seen[0].mutations_on_ssd > 50, "{seen:?}");

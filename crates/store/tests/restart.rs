@@ -3,59 +3,16 @@
 mod rig;
 mod seed;
 
-use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
 
 use larder_store::*;
-use rig::{COUNT, Rig, SET, bytes, config};
+use rig::restart::{CLOCK, PATHS, SSD, again, begin, copy, memory_file, open_left, with_file};
+use rig::{COUNT, Rig, SET, bytes};
 use seed::seed;
-
-const CLOCK: &str = "one boot";
-const SSD: &[u8] = b"one SSD";
-const PATHS: &[u8] = b"one path";
-
-fn memory_file() -> MemoryFile {
-    let file = rustix::fs::memfd_create(c"larder-restart", rustix::fs::MemfdFlags::CLOEXEC);
-    MemoryFile {
-        file: Arc::new(File::from(file.expect("memory"))),
-        clock: CLOCK.into(),
-        paths: PATHS.to_vec(),
-        ssd: SSD.to_vec(),
-        allocate: false,
-    }
-}
-
-fn with_file(memory_mib: u64, ssd_segments: u64, memory: &MemoryFile) -> Config {
-    Config { memory_file: Some(memory.clone()), ..config(memory_mib << 20, ssd_segments) }
-}
-
-/// A rig on a new memory file.
-fn begin(memory_mib: u64, ssd_segments: u64) -> (Rig, Config) {
-    let config = with_file(memory_mib, ssd_segments, &memory_file());
-    let rig = Rig::with(&config);
-    assert_eq!(rig.store.start(), Start::Cold(Cold::New));
-    rig.store.make_ready(&config, SSD);
-    (rig, config)
-}
-
-/// The process ends as it is and another one begins, with the same device.
-fn again(rig: Rig, config: &Config) -> Rig {
-    // What is dropped of the first one from here on is not in what it left.
-    let memory = memory_file();
-    let left = &config.memory_file.as_ref().expect("a file").file;
-    let mut copy = vec![0; left.metadata().expect("a file").len() as usize];
-    left.read_exact_at(&mut copy, 0).expect("it is that long");
-    memory.file.write_all_at(&copy, 0).expect("memory");
-    let config = Config { memory_file: Some(memory), seed: config.seed + 1, ..config.clone() };
-    let store = Store::open(&config).expect("it opens");
-    store.check().expect("the counts are right");
-    rig.with_store(store)
-}
 
 fn warm(rig: &Rig) -> (u64, u64) {
     match rig.store.start() {
-        Start::Warm { items, shards_reset } => (items, shards_reset),
+        Start::Warm { items, shards_reset, .. } => (items, shards_reset),
         cold => panic!("{cold:?}"),
     }
 }
@@ -193,6 +150,33 @@ fn a_reader_of_a_deleted_large_value_leaves_its_memory_free() {
     let rig = again(rig, &config);
     assert!(rig.store.stats().ram_segments_free > free);
     drop(held);
+}
+
+#[test]
+fn a_shard_of_which_a_change_has_panicked_is_emptied() {
+    let (rig, config) = begin(8, 0);
+    let large = bytes(1, rig.store.large_bytes() + 1_000);
+    rig.set("large", &large);
+    rig.set("small", b"value");
+    let call = Call {
+        key: b"large",
+        hash: rig.store.hash(b"large"),
+        now: rig.now.get(),
+        loaded: None,
+        patience: Patience::Drop,
+    };
+    let fetch = Fetch::default();
+    let answer = |_: Option<&Found<'_>>| -> () { std::panic::resume_unwind(Box::new("on purpose")) };
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rig.store.fetch(&call, &fetch, answer)))
+        .expect_err("the answer panics");
+    rig.set("large", &large);
+    let left = |config: &Config| copy(config.memory_file.as_ref().expect("a file"));
+    let (rig, config) = open_left(rig, left(&config), &config);
+    assert_eq!(warm(&rig).1, 1, "later changes do not make it whole");
+    assert!(rig.peek("large").is_none());
+    rig.set("large", &large);
+    let rig = again(rig, &config);
+    assert!(warm(&rig).1 == 0 && rig.value("large") == Some(large));
 }
 
 fn cold_reason(config: &Config) -> Cold {

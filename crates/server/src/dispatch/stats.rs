@@ -302,6 +302,7 @@ fn larder_lines(shared: &Shared) -> Lines {
         ("conn_kicks_unread", totals.unread_kicks),
         ("conn_kicks_unsent", totals.unsent_kicks),
         ("shards", store.shards),
+        ("shards_repaired", store.shards_repaired),
         ("shards_reset", store.shards_reset),
         ("restart_warm", u64::from(restart_items.is_some())),
         ("restart_items", restart_items.unwrap_or(0)),

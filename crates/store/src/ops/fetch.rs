@@ -279,12 +279,13 @@ impl Shard {
             return Attempt::Done(answer(Some(&found)));
         }
         if !seen.on_ssd() {
-            let rewritten = self.rewrite_header(tiers, seen.entry, |header| *header = after);
-            if changes && !rewritten {
-                return Attempt::Landing;
-            }
             if changes {
+                if !self.rewrite_header(tiers, seen.entry, |header| *header = after) {
+                    return Attempt::Landing;
+                }
                 self.make_dirty(tiers, seen.entry);
+            } else if !fetch.no_bump {
+                self.mark_read(tiers, seen.entry, call.now);
             }
             self.index.set(seen.slot, entry);
         }

@@ -309,14 +309,16 @@ impl Pool {
         self.owner_word(id).load(Relaxed) & LARGE != 0
     }
 
-    /// Puts an owned segment at the back of a queue.
+    /// Puts an owned segment at the back of a queue. The links from the front on lead through the whole queue at
+    /// every instant, here and in [`unqueue`](Self::unqueue).
     pub(crate) fn push_back(&self, owner: &mut Owner, queue: &mut Queue, id: SegmentId) {
         self.check_owned(owner, id);
         let meta = self.meta(id);
+        step();
         assert_eq!(meta.queue.swap(queue.name, Relaxed), 0, "segment {} is in a queue already", id.0);
         meta.prev.store(queue.last, Relaxed);
-        step();
         meta.next.store(0, Relaxed);
+        step();
         match queue.last.checked_sub(1) {
             Some(last) => self.meta(SegmentId(last)).next.store(id.0 + 1, Relaxed),
             None => queue.first = id.0 + 1,
@@ -331,6 +333,7 @@ impl Pool {
     pub(crate) fn unqueue(&self, owner: &mut Owner, queue: &mut Queue, id: SegmentId) {
         self.check_owned(owner, id);
         let meta = self.meta(id);
+        step();
         assert_eq!(meta.queue.swap(0, Relaxed), queue.name, "segment {} is not in this queue", id.0);
         let (prev, next) = (meta.prev.load(Relaxed), meta.next.load(Relaxed));
         match prev.checked_sub(1) {

@@ -1,8 +1,9 @@
-//! A shard as an earlier process left it: believed when it is whole, emptied when not.
+//! A shard as an earlier process left it: kept if consistent, otherwise emptied.
 //!
-//! A shard whose last change came to its end is whole, unless somebody else wrote to the memory. So that
-//! nothing that runs later meets what cannot be, the shard is read through once: every record of its segments
-//! is found by the index where it lies, and the index points at nothing else in RAM.
+//! A shard whose last change came to its end is whole, unless somebody else wrote to the memory; one whose last
+//! change did not is repaired first (`shard::repair`). So that nothing that runs later meets what cannot be,
+//! the shard is read through once: every record of its segments is found by the index where it lies, and the
+//! index points at nothing else in RAM.
 
 use super::tally::Tally;
 use super::{RamQueue, Shard};
@@ -19,6 +20,8 @@ pub(crate) struct Census {
     pub live: Vec<(u32, u32)>,
     /// Items in RAM.
     pub ram_items: u64,
+    /// Shards that were being changed and were repaired.
+    pub repaired: u64,
     /// Shards that were emptied.
     pub reset: u64,
 }
@@ -50,10 +53,15 @@ impl Shard {
         kept: &Kept,
         census: &mut Census,
     ) {
-        let torn = self.begin_change();
+        let interrupted = self.begin_change();
+        // A repair puts them back into a queue.
+        let were_landing = if interrupted { &[] } else { were_landing };
         let mut claims = Claims::new(kept);
-        let counted =
-            if torn { None } else { self.count(tiers, (number, shards), were_landing, &mut claims) };
+        let sound = !self.is_given_up() && (!interrupted || self.repair(tiers).is_some());
+        let counted = match sound {
+            true => self.count(tiers, (number, shards), were_landing, &mut claims),
+            false => None,
+        };
         // Each record was found by the index; if it has as many entries for RAM, each leads to a record.
         let whole = counted.filter(|count| {
             let whole = self.sweep_dead(tiers, &mut census.live) == count.items;
@@ -71,6 +79,7 @@ impl Shard {
                 claims.keep(&tiers.pool);
                 self.take_over(tiers, &count, were_landing);
                 census.ram_items += count.items;
+                census.repaired += u64::from(interrupted);
             }
             None => {
                 drop(claims);
@@ -238,6 +247,7 @@ impl Shard {
         let head = self.head_mut();
         (head.ram_items, head.ram_bytes, head.index_entries) = (0, 0, 0);
         self.begin_counters();
+        self.begin_trusted();
     }
 
     /// Counts of what happened are this process's alone.

@@ -1,4 +1,4 @@
-//! A shard while it changes: whoever comes after a process that ended meanwhile can tell.
+//! Marks a shard as being changed, so that the next process repairs it if this one ends meanwhile.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
@@ -7,10 +7,9 @@ use super::Store;
 use crate::shard::Shard;
 
 /// A locked shard whose part of the arena may look half done until this is dropped. If it is dropped by a
-/// panic, that is said for good.
+/// panic, the shard is marked as given up.
 pub(crate) struct Change<'a> {
     shard: MutexGuard<'a, Shard>,
-    was_torn: bool,
 }
 
 impl Store {
@@ -18,8 +17,8 @@ impl Store {
     #[inline]
     pub(crate) fn change(&self, shard: u32) -> Change<'_> {
         let mut shard = self.lock(shard);
-        let was_torn = shard.begin_change();
-        Change { shard, was_torn }
+        shard.begin_change();
+        Change { shard }
     }
 }
 
@@ -39,8 +38,9 @@ impl DerefMut for Change<'_> {
 impl Drop for Change<'_> {
     #[inline]
     fn drop(&mut self) {
-        if !self.was_torn && !std::thread::panicking() {
-            self.shard.end_change();
+        match std::thread::panicking() {
+            false => self.shard.end_change(),
+            true => self.shard.give_up(),
         }
     }
 }

@@ -54,7 +54,9 @@ pub enum Start {
     Warm {
         /// Items that are back, in RAM and on the SSD.
         items: u64,
-        /// Shards that were being changed when the process ended, or were damaged, and have been emptied.
+        /// Shards that were being changed when the process ended, and have been repaired.
+        shards_repaired: u64,
+        /// Shards that were damaged, and have been emptied.
         shards_reset: u64,
     },
 }
@@ -196,7 +198,7 @@ impl Store {
         let share = self.shards.len().div_ceil(threads);
         let take_share = |first: usize, shards: &mut [Mutex<Shard>]| {
             let live = vec![(0, 0); layout.ssd_segments as usize];
-            let mut census = Census { live, ram_items: 0, reset: 0 };
+            let mut census = Census { live, ram_items: 0, repaired: 0, reset: 0 };
             for (number, shard) in (first..).zip(shards) {
                 let shard = shard.get_mut().unwrap_or_else(PoisonError::into_inner);
                 let place = (number as u32, layout.shards);
@@ -205,10 +207,10 @@ impl Store {
             for (segment, &(live, pages)) in census.live.iter().enumerate().filter(|(_, live)| live.0 > 0) {
                 tiers.log.table.add_live(segment as u32, live, pages);
             }
-            (census.ram_items, census.reset)
+            (census.ram_items, census.repaired, census.reset)
         };
         let mut shares = self.shards.chunks_mut(share).enumerate();
-        let counts: Vec<(u64, u64)> = std::thread::scope(|scope| {
+        let counts: Vec<(u64, u64, u64)> = std::thread::scope(|scope| {
             let (_, own) = shares.next().expect("a store has shards");
             let others: Vec<_> = shares
                 .map(|(nth, shards)| {
@@ -225,9 +227,12 @@ impl Store {
         // Entries into what was filled anew are cleared: the sweep owes nothing.
         *self.swept.get_mut().unwrap_or_else(PoisonError::into_inner) =
             Sweep::begin(tiers.log.table.openings());
-        let (ram_items, shards_reset) =
-            counts.into_iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
-        Start::Warm { items: ram_items + tiers.log.table.items(), shards_reset }
+        let sum = |of: fn(&(u64, u64, u64)) -> u64| counts.iter().map(of).sum::<u64>();
+        Start::Warm {
+            items: sum(|count| count.0) + tiers.log.table.items(),
+            shards_repaired: sum(|count| count.1),
+            shards_reset: sum(|count| count.2),
+        }
     }
 }
 

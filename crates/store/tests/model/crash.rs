@@ -134,12 +134,13 @@ impl Sim {
         let config =
             Config { memory_file: Some(left), seed: self.config.seed.wrapping_add(1), ..self.config.clone() };
         let store = Store::open(&config).expect("the memory is of use");
-        let Start::Warm { items, shards_reset } = store.start() else {
+        let Start::Warm { items, shards_repaired, shards_reset } = store.start() else {
             panic!("{:?}, operation {}: {:?}", self.options, self.operation, store.start());
         };
-        assert!(shards_reset <= u64::from(!between), "{shards_reset} shards reset, {between}");
+        assert!(shards_repaired <= u64::from(!between), "{shards_repaired} shards repaired, {between}");
+        assert_eq!(shards_reset, 0, "{:?}, operation {}: a shard is emptied", self.options, self.operation);
         self.seen.crashes += 1;
-        self.seen.shards_reset += shards_reset;
+        self.seen.shards_repaired += shards_repaired;
         self.seen.items_back += items;
         store.check().unwrap_or_else(|what| {
             panic!("{:?}, operation {}, after a crash: {what}", self.options, self.operation)

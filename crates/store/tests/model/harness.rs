@@ -81,7 +81,7 @@ pub struct Seen {
     /// Ends of the process; shards found half changed, items found, operations found done that nobody was
     /// told about, keys of a sample found as before.
     pub crashes: u64,
-    pub shards_reset: u64,
+    pub shards_repaired: u64,
     pub items_back: u64,
     pub done_unsaid: u64,
     pub kept: u64,

@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod restart;
+
 use std::cell::Cell;
 
 use larder_store::device::{Device, FaultDevice, IoBuf, MemoryDevice};

@@ -82,6 +82,60 @@ impl Pool {
         whole.then_some(found)
     }
 
+    /// Whether there is such a segment and the owner has it.
+    pub(crate) fn owns(&self, owner: &Owner, id: SegmentId) -> bool {
+        self.owner_words.get(id.0 as usize).is_some_and(|word| word.load(Relaxed) & !LARGE == owner.0)
+    }
+
+    /// The segments that are linked from the front of a queue on, oldest first, whatever else is said of them;
+    /// `None` if they are not all the owner's, or linked in a circle.
+    pub(crate) fn linked(&self, owner: &Owner, queue: &Queue) -> Option<Vec<SegmentId>> {
+        let (mut found, mut next) = (Vec::new(), queue.first);
+        while let Some(id) = next.checked_sub(1).map(SegmentId) {
+            if !self.owns(owner, id) || found.len() == self.meta.len() {
+                return None;
+            }
+            found.push(id);
+            next = self.meta(id).next.load(Relaxed);
+        }
+        Some(found)
+    }
+
+    /// Makes a queue of segments, whatever they were linked to. Returns `None` if they are not all the owner's.
+    ///
+    /// A process that ends meanwhile leaves the old links in front of new ones: if the segments keep the order
+    /// they were linked in, the front still leads to all of them.
+    pub(crate) fn relink(&self, owner: &mut Owner, name: u32, segments: &[SegmentId]) -> Option<Queue> {
+        if !segments.iter().all(|id| self.owns(owner, *id)) {
+            return None;
+        }
+        let number = |at: usize| segments.get(at).map_or(0, |id| id.0 + 1);
+        for (at, id) in segments.iter().enumerate().rev() {
+            let meta = self.meta(*id);
+            step();
+            meta.queue.store(name, Relaxed);
+            meta.prev.store(at.checked_sub(1).map_or(0, number), Relaxed);
+            meta.next.store(number(at + 1), Relaxed);
+        }
+        step();
+        let sizes = segments.iter().map(|id| self.size_of(*id));
+        Some(Queue {
+            first: number(0),
+            last: segments.len().checked_sub(1).map_or(0, number),
+            name,
+            segments: sizes.fold(0, u32::saturating_add),
+        })
+    }
+
+    /// Makes a log segment one that is in no queue, and in which the last record ends.
+    pub(crate) fn reopen(&self, owner: &mut Owner, id: SegmentId) -> Option<()> {
+        let meta = self.owns(owner, id).then(|| self.meta(id))?;
+        step();
+        meta.queue.store(0, Relaxed);
+        meta.chain.store(0, Relaxed);
+        Some(())
+    }
+
     /// Claims the rest of the chain of a large record whose first segment is claimed; `None` unless it is
     /// as long as its content.
     pub(crate) fn claim_chain(&self, owner: &Owner, head: SegmentId, claims: &mut Claims<'_>) -> Option<()> {
