@@ -35,8 +35,9 @@ use crate::layout::{Layout, Sizes};
 /// Bytes of the page.
 pub(crate) const HEADER_PAGE_BYTES: usize = 4096;
 const MAGIC: [u8; 8] = *b"LARDERMM";
-/// The version of everything that is kept in the arena: to be raised whenever any of it means something else.
-const FORMAT: u32 = 7;
+/// The version of everything that is kept in the arena, and of the pages on the SSD, which mean nothing without
+/// it: to be raised whenever any of it means something else.
+const FORMAT: u32 = 8;
 /// The state of an arena that was made completely.
 const READY: u64 = u64::from_le_bytes(*b"complete");
 
@@ -403,7 +404,7 @@ mod tests {
         let identity =
             Identity { clock: "c", paths: b"p", ssd: b"s", evict: true, sizes: &sizes, layout: &layout };
         let page = identity.encode(7);
-        assert_eq!(&page[..12], b"LARDERMM\x07\0\0\0");
+        assert_eq!(&page[..12], b"LARDERMM\x08\0\0\0");
         assert_eq!(page[12..16], crc(&page).to_le_bytes());
         assert_eq!((word(&page, 16), word(&page, 24)), (digest(b"c"), digest(b"p")));
         assert_eq!((word(&page, 32), word(&page, 40), word(&page, 48)), (7, 1, layout.shards.into()));

@@ -9,16 +9,19 @@
 //! ```
 //! `first` is where the first of the page's own `count` records begins. `bytes` counts from the page's first
 //! byte to the end of its last record; the last one may go on in the pages behind, which then begin with it
-//! after their headers, and `bytes` counts on as if these headers were not there. An extent is one record
-//! over several pages without headers between.
+//! after their headers, and `bytes` counts on as if these headers were not there.
 //!
-//! `seal` is the CRC32C of bytes 4 to the end of the page's (or extent's) content, mixed with its identity
-//! (store, segment, turn, page). So a page that was lost, misdirected, torn or left over from an earlier
-//! filling does not verify. All integers little endian.
+//! `seal` is the CRC32C of bytes 4 to the end of the page's content, mixed with its identity (store, segment,
+//! turn, page). So a page that was lost, misdirected, torn or left over from an earlier filling does not
+//! verify. All integers little endian.
+//!
+//! An extent is one record over several pages without headers between. Its `seal` is that of its first page,
+//! which holds header and key. In place of `bytes` it has the CRC32C of its content behind the first page, so
+//! that the seal of the first page decides about that too; its length follows from the record's header.
 
 use std::borrow::Cow;
 
-use super::{PAGE_BYTES, SEGMENT_PAGES};
+use super::PAGE_BYTES;
 use crate::record::{HEADER_BYTES, Header};
 
 pub(crate) const PAGE_HEADER_BYTES: usize = 16;
@@ -32,6 +35,7 @@ const SPREAD_PAGES_MAX: usize = 16;
 const SPREAD_ROOM_BYTES: usize = PAGE_BYTES / 16;
 const KIND_PAGE: u8 = 0x4C;
 const KIND_EXTENT: u8 = 0x58;
+const CRC32C: crc_fast::CrcAlgorithm = crc_fast::CrcAlgorithm::Crc32Iscsi;
 
 const _: () = assert!(PAGE_HEADER_BYTES == crate::ram::pool::LARGE_PREFIX_BYTES);
 const _: () =
@@ -62,7 +66,7 @@ impl PageId {
     }
 }
 
-/// What a page has in it.
+/// What a page, or an extent, has in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Content {
     /// From the page's first byte to the end of its last record, the pages behind included.
@@ -76,7 +80,8 @@ pub(super) struct Content {
 struct Unsealed {
     seal: u32,
     content: Content,
-    kind: u8,
+    /// Of an extent: the checksum of what lies behind its first page.
+    rest_crc: Option<u32>,
     turn: u32,
 }
 
@@ -85,28 +90,37 @@ impl Unsealed {
         let header = read.first_chunk::<PAGE_HEADER_BYTES>()?;
         let word =
             |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let bytes = match header[9] {
+            KIND_PAGE => word(4) as usize,
+            KIND_EXTENT => PAGE_HEADER_BYTES + Header::decode(&read[PAGE_HEADER_BYTES..])?.bytes(),
+            _ => return None,
+        };
         let content = Content {
-            bytes: word(4) as usize,
+            bytes,
             count: header[8],
             first: usize::from(u16::from_le_bytes([header[10], header[11]])),
         };
-        Some(Unsealed { seal: word(0), content, kind: header[9], turn: word(12) })
+        let rest_crc = (header[9] == KIND_EXTENT).then(|| word(4));
+        Some(Unsealed { seal: word(0), content, rest_crc, turn: word(12) })
     }
 }
 
-fn sealed(id: PageId, kind: u8, content: Content, parts: &[&[u8]]) -> [u8; PAGE_HEADER_BYTES] {
+fn crc32c(front: &[u8], parts: &[&[u8]]) -> u32 {
+    let mut crc = crc_fast::Digest::new(CRC32C);
+    crc.update(front);
+    parts.iter().for_each(|part| crc.update(part));
+    crc.finalize() as u32
+}
+
+/// The header of a page with `content`, of which `parts` lie in the page; `word` is its bytes 4 to 8.
+fn sealed(id: PageId, kind: u8, word: u32, content: Content, parts: &[&[u8]]) -> [u8; PAGE_HEADER_BYTES] {
     let mut header = [0; PAGE_HEADER_BYTES];
-    header[4..8].copy_from_slice(&(content.bytes as u32).to_le_bytes());
+    header[4..8].copy_from_slice(&word.to_le_bytes());
     header[8] = content.count;
     header[9] = kind;
     header[10..12].copy_from_slice(&(content.first as u16).to_le_bytes());
     header[12..16].copy_from_slice(&id.turn.to_le_bytes());
-    let mut crc = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
-    crc.update(&header[4..]);
-    for part in parts {
-        crc.update(part);
-    }
-    let seal = crc.finalize() as u32 ^ id.mixed();
+    let seal = crc32c(&header[4..], parts) ^ id.mixed();
     header[0..4].copy_from_slice(&seal.to_le_bytes());
     header
 }
@@ -114,54 +128,46 @@ fn sealed(id: PageId, kind: u8, content: Content, parts: &[&[u8]]) -> [u8; PAGE_
 /// The header of an extent whose record is `parts`.
 pub(super) fn seal_extent(id: PageId, parts: &[&[u8]]) -> [u8; PAGE_HEADER_BYTES] {
     let bytes = PAGE_HEADER_BYTES + parts.iter().map(|part| part.len()).sum::<usize>();
-    sealed(id, KIND_EXTENT, Content { bytes, first: PAGE_HEADER_BYTES, count: 1 }, parts)
+    let mut room = CONTENT_BYTES;
+    let split = parts.iter().map(|part| {
+        let (here, behind) = part.split_at(part.len().min(room));
+        room -= here.len();
+        (here, behind)
+    });
+    let (here, behind): (Vec<&[u8]>, Vec<&[u8]>) = split.unzip();
+    let content = Content { bytes, first: PAGE_HEADER_BYTES, count: 1 };
+    sealed(id, KIND_EXTENT, crc32c(&[], &behind), content, &here)
 }
 
 /// Seals a page in place: what `content` says lies behind its header.
 pub(super) fn seal(id: PageId, page: &mut [u8], content: Content) {
     let end = content.bytes.min(PAGE_BYTES);
-    let header = sealed(id, KIND_PAGE, content, &[&page[PAGE_HEADER_BYTES..end]]);
+    let header = sealed(id, KIND_PAGE, content.bytes as u32, content, &[&page[PAGE_HEADER_BYTES..end]]);
     page[..PAGE_HEADER_BYTES].copy_from_slice(&header);
 }
 
-/// The records of a page or extent as read back, if it is `id` whole and unchanged. What was read behind it
-/// is looked at only when a record goes on there.
+/// The records that begin in a page as read back, if it is `id` and unchanged. What was read of the pages
+/// behind it is looked at by [`Page::value_of`], and only when a record goes on there.
 pub(crate) fn verify(id: PageId, read: &[u8]) -> Option<Page<'_>> {
-    let Unsealed { seal, content: Content { bytes, first, count }, kind, turn } = Unsealed::of(read)?;
-    let end = match kind {
-        KIND_PAGE => bytes.min(PAGE_BYTES),
-        KIND_EXTENT => bytes,
-        _ => return None,
-    };
+    let Unsealed { seal, content: Content { bytes, first, count }, rest_crc, turn } = Unsealed::of(read)?;
+    let end = bytes.min(PAGE_BYTES);
     if turn != id.turn || first < PAGE_HEADER_BYTES || first > end {
         return None;
     }
     let content = read.get(..end)?;
-    let crc = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &content[4..]) as u32;
+    let crc = crc_fast::checksum(CRC32C, &content[4..]) as u32;
     if crc ^ id.mixed() != seal {
         return None;
     }
-    let behind = if kind == KIND_PAGE { read.get(PAGE_BYTES..).unwrap_or_default() } else { &[] };
     Some(Page {
         id,
         before: &content[PAGE_HEADER_BYTES..first],
         own: &content[first..],
         count,
         rest: bytes - end,
-        behind,
+        rest_crc,
+        read,
     })
-}
-
-/// How many pages a page or extent and the end of its last record take, as the first of them says; not to be
-/// believed before [`verify`] has seen them all.
-pub(crate) fn pages(id: PageId, read: &[u8]) -> Option<usize> {
-    let Unsealed { content: Content { bytes, .. }, kind, turn, .. } = Unsealed::of(read)?;
-    let pages = match kind {
-        KIND_PAGE => 1 + bytes.saturating_sub(PAGE_BYTES).div_ceil(CONTENT_BYTES),
-        KIND_EXTENT => bytes.div_ceil(PAGE_BYTES),
-        _ => return None,
-    };
-    (turn == id.turn && pages <= SEGMENT_PAGES as usize).then_some(pages)
 }
 
 /// A page that is still being filled in memory and needs no seal.
@@ -173,7 +179,8 @@ pub(super) fn open(id: PageId, page: &[u8], content: Content) -> Page<'_> {
         own: &page[first..bytes],
         count,
         rest: 0,
-        behind: &[],
+        rest_crc: None,
+        read: &[],
     }
 }
 
@@ -188,8 +195,10 @@ pub(crate) struct Page<'a> {
     count: u8,
     /// Bytes of the last record in the pages behind.
     rest: usize,
-    /// What was read of the pages behind, not looked at yet.
-    behind: &'a [u8],
+    /// The checksum of these where they have no headers between.
+    rest_crc: Option<u32>,
+    /// All that was read, of which the pages behind were not looked at yet.
+    read: &'a [u8],
 }
 
 /// A record in a page: its value as far as the page holds it.
@@ -235,6 +244,14 @@ impl<'a> Page<'a> {
         })
     }
 
+    /// How many pages it and the end of its last record take.
+    pub(crate) fn pages(&self) -> usize {
+        1 + match self.rest_crc {
+            Some(_) => self.rest.div_ceil(PAGE_BYTES),
+            None => self.rest.div_ceil(CONTENT_BYTES),
+        }
+    }
+
     /// The value of one of its records; `None` when a page behind that holds some of it is not what it should
     /// be, or was not read.
     pub(crate) fn value_of(&self, record: &Placed<'a>) -> Option<Cow<'a, [u8]>> {
@@ -242,9 +259,16 @@ impl<'a> Page<'a> {
         if record.part.len() == len {
             return Some(Cow::Borrowed(record.part));
         }
+        if let Some(rest_crc) = self.rest_crc {
+            let end = PAGE_BYTES + self.rest;
+            let rest = self.read.get(PAGE_BYTES..end)?;
+            let is_whole = crc_fast::checksum(CRC32C, rest) as u32 == rest_crc;
+            return is_whole.then(|| Cow::Borrowed(&self.read[end - len..end]));
+        }
         let mut value = Vec::with_capacity(len);
         value.extend_from_slice(record.part);
-        for (number, page) in self.behind.chunks(PAGE_BYTES).enumerate() {
+        let behind = self.read.get(PAGE_BYTES..).unwrap_or_default();
+        for (number, page) in behind.chunks(PAGE_BYTES).enumerate() {
             let wanted = (len - value.len()).min(CONTENT_BYTES);
             let part = verify(self.id.behind(number + 1), page)?.before;
             if part.len() != wanted {
@@ -435,6 +459,51 @@ mod tests {
         let mut other = good.clone();
         seal(ID.behind(2), &mut other[2 * PAGE_BYTES..], Content { bytes: 900, first: 899, count: 0 });
         assert!(missing(&other), "as much as is missing, and no more, lies behind");
+    }
+
+    /// An extent of one record, and its value.
+    fn extent(value_len: usize) -> (Vec<u8>, Vec<u8>) {
+        let value: Vec<u8> = (0..value_len as u32).map(|n| (n / 8 * 31) as u8).collect();
+        let header = Header { key_len: 3, value_len: value.len() as u32, tag: 1, ..Header::default() };
+        let header = header.encode();
+        let (front, back) = value.split_at(value.len() / 3);
+        let parts = [&header[..], b"key", front, back];
+        let mut memory = [&seal_extent(ID, &parts)[..], &parts.concat()].concat();
+        memory.resize(memory.len().next_multiple_of(PAGE_BYTES), 0);
+        (memory, value)
+    }
+
+    #[test]
+    fn the_first_page_of_an_extent_tells_of_its_record_and_the_others_bring_the_value() {
+        for len in [10, 4044, 4045, 4046, 12_000, 300_000] {
+            let (memory, value) = extent(len);
+            assert_eq!(look_up(ID, &memory, 1, b"key"), Some(value), "{len}");
+            let first = verify(ID, &memory[..PAGE_BYTES]).expect("it verifies by itself");
+            assert_eq!(first.pages(), memory.len() / PAGE_BYTES);
+            let record = first.find(1, b"key", |_| false).expect("it has the key");
+            assert_eq!(record.header.value_len as usize, len);
+            assert_eq!(first.value_of(&record).is_some(), memory.len() == PAGE_BYTES, "{len}");
+        }
+    }
+
+    #[test]
+    fn no_flipped_bit_and_no_truncation_of_an_extent_goes_unseen() {
+        let (good, value) = extent(9_000);
+        let end = PAGE_HEADER_BYTES + HEADER_BYTES + 3 + value.len();
+        for bit in 0..end * 8 {
+            let mut bad = good.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(look_up(ID, &bad, 1, b"key"), None, "bit {bit}");
+            // A header is read from the first page alone.
+            assert_eq!(verify(ID, &bad[..PAGE_BYTES]).is_some(), bit / 8 >= PAGE_BYTES, "bit {bit}");
+        }
+        for len in 0..end {
+            assert_eq!(look_up(ID, &good[..len], 1, b"key"), None, "{len} bytes");
+        }
+        let mut other = extent(9_000).0;
+        other[5_000..6_000].fill(9);
+        let stale = [&good[..PAGE_BYTES], &other[PAGE_BYTES..]].concat();
+        assert_eq!(look_up(ID, &stale, 1, b"key"), None, "pages that another filling left");
     }
 
     #[test]

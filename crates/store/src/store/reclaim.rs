@@ -58,19 +58,13 @@ impl Store {
         for number in 0..pages {
             let (id, rest) = (id.behind(number), &bytes[number * PAGE_BYTES..]);
             let place = SsdPlace { page: place.page + number as u16, ..place };
-            let in_all = page::pages(id, rest);
-            let moved = match page::verify(id, rest) {
-                Some(page) => self.move_records(place, &page, moves_all, now),
-                // A record of many pages that goes on behind what was read.
-                None if in_all.is_some_and(|pages| pages * PAGE_BYTES > rest.len()) => Moved::GoesOn,
-                None => continue,
-            };
-            match moved {
+            let Some(page) = page::verify(id, rest) else { continue };
+            let pages = page.pages();
+            match self.move_records(place, &page, moves_all, now) {
                 Moved::Done => {}
-                Moved::GoesOn if in_all.is_none_or(|pages| pages * PAGE_BYTES <= rest.len()) => {}
-                Moved::GoesOn | Moved::NoRoom => {
-                    outcome.again.push((place.page.into(), in_all.unwrap_or(1) as u32));
-                }
+                // One of the pages behind is not what it should be.
+                Moved::GoesOn if pages * PAGE_BYTES <= rest.len() => {}
+                Moved::GoesOn | Moved::NoRoom => outcome.again.push((place.page.into(), pages as u32)),
                 Moved::NoSegment => outcome.no_segment = true,
             }
         }
