@@ -537,11 +537,16 @@ impl Session {
 
     fn claim_read(ctx: &mut Ctx<'_>, bytes: usize) -> bool {
         let may = ctx.reads.len() < ctx.read_room && ctx.read_bytes > 0;
-        let claimed = may && ctx.shared.budget.take(bytes as u64, Claim::Finish { light: ctx.is_light });
+        let claimed = may && Self::claim_memory(ctx, bytes);
         if claimed {
             ctx.read_bytes = ctx.read_bytes.saturating_sub(bytes);
         }
         claimed
+    }
+
+    /// Takes the bytes of a read from the budget, if they can be had.
+    pub(crate) fn claim_memory(ctx: &Ctx<'_>, bytes: usize) -> bool {
+        ctx.shared.budget.take(bytes as u64, Claim::Finish { light: ctx.is_light })
     }
 
     pub(crate) fn take_ticket(&mut self) -> u64 {

@@ -35,7 +35,7 @@ use crate::layout::{Layout, Sizes};
 /// Bytes of the page.
 pub(crate) const HEADER_PAGE_BYTES: usize = 4096;
 const MAGIC: [u8; 8] = *b"LARDERMM";
-/// The version of everything that is kept in the arena, and of the pages on the SSD, which mean nothing without
+/// The version of everything that is kept in the arena, and of the pages on the SSD, which are read only with
 /// it: to be raised whenever any of it means something else.
 const FORMAT: u32 = 8;
 /// The state of an arena that was made completely.

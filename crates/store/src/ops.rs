@@ -3,8 +3,9 @@
 //! Every operation is called with the key, its hash, the time, the outcome of the read it asked for last time
 //! (if it did), and answers a [`Step`]. An operation that changes an item on the SSD reads it, then checks
 //! under the shard's lock that the entry is still the one it read, and else starts over; the changed item
-//! lives in RAM. Plain reads are answered from what was read even if the item has changed since: they take
-//! effect when they were planned.
+//! lives in RAM. An operation that may be done with the header reads no more of a large item, and reads the
+//! item whole if the header says that it must. Plain reads are answered from what was read even if the item
+//! has changed since: they take effect when they were planned.
 
 mod arith;
 mod fetch;
@@ -49,6 +50,8 @@ pub struct Call<'a> {
 enum Attempt<R> {
     Done(R),
     Read(ReadPlan),
+    /// The header does not tell enough: the value is needed too.
+    NeedsValue,
     /// The record to write needs this many free RAM segments.
     Room(u32),
     /// The record to write, of this many bytes, needs segments of its own.
@@ -77,6 +80,7 @@ impl Store {
             let made = match ended {
                 Attempt::Done(result) => return Step::Done(result),
                 Attempt::Read(plan) => return Step::Read(plan),
+                Attempt::NeedsValue => Ok(()),
                 Attempt::Landing if call.patience == Patience::Wait => return Step::Busy,
                 Attempt::Landing | Attempt::NoSlot => return Step::NoMemory,
                 Attempt::Room(segments) => self.make_room(own, segments, call.now, call.patience),

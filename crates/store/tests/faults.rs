@@ -62,6 +62,7 @@ fn two_million_operations_over_every_fault_are_never_answered_wrong() {
     println!("all together: {seen:?}");
     all.push(seen);
     assert!(total(&all, |seen| seen.faults) > 3_000, "few faults");
+    assert!(total(&all, |seen| seen.header_reads) > 1_000, "few reads of a header alone");
 }
 
 fn short(seed: u64, operations: u64, faults: Vec<FaultRule>) -> Seen {

@@ -39,6 +39,7 @@ fn ten_million_operations_are_never_answered_wrong() {
     }
     // A model that never meets the SSD proves nothing about it.
     assert!(seen[0].ssd_hits > 50_000 && seen[0].ram_hits > 50_000 && seen[0].misses > 10_000, "{seen:?}");
+    assert!(seen[0].header_reads > 1_000, "{seen:?}");
     assert!(seen[0].turns >= 1 && seen[0].mutations_on_ssd > 10_000 && seen[0].rescues > 0, "{seen:?}");
 }
 
@@ -56,7 +57,7 @@ fn live_items_are_moved_and_never_answered_wrong() {
     for seen in &seen {
         println!("{seen:?}");
     }
-    assert!(seen.iter().all(|seen| seen.cleaned > 3), "{seen:?}");
+    assert!(seen.iter().all(|seen| seen.cleaned > 3 && seen.header_reads > 500), "{seen:?}");
     // What an ended process had open is lost room until it is cleaned: some items may go then.
     assert!(seen.iter().all(|seen| seen.evictions_ssd == 0 || seen.crashes > 0), "it fits: {seen:?}");
 }

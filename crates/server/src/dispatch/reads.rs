@@ -19,7 +19,7 @@ fn info(ctx: &Ctx<'_>, found: &Found<'_>) -> ItemInfo {
     ItemInfo {
         client_flags: found.client_flags,
         cas: shown_cas(ctx, found.cas),
-        value_len: found.value.len() as u32,
+        value_len: found.value_len,
         ttl_before_s: ttl(found.expiry),
         ttl_after_s: ttl(found.expiry_after),
         idle_s: ctx.now.0.saturating_sub(found.accessed.0),
@@ -112,6 +112,7 @@ fn fetch_of(ctx: &Ctx<'_>, get: &Get<'_>, key: &Key<'_>) -> Fetch {
         new_cas: get.new_cas,
         no_bump: get.no_bump,
         key_is_binary: key.is_base64(),
+        without_value: !wants_value(get),
     }
 }
 
@@ -282,6 +283,16 @@ impl Session {
                 answer_part(out, &reply, read.into_own(), part);
                 tier
             }
+            // Only the header was read, and the item has to change. That is rare, and takes no turn to read.
+            Step::Read(plan) if Self::claim_memory(ctx, plan.bytes()) => {
+                if is_alone {
+                    self.out.push_waiting(ticket);
+                }
+                self.pending_bytes += plan.bytes();
+                self.pending.push(PendingGet { read_bytes: plan.bytes(), ..pending });
+                ctx.reads.push((crate::session::Ticket::Get(ticket), plan));
+                return;
+            }
             // The item could not be changed as reading it should have; a cache may forget.
             Step::Read(_) | Step::Again | Step::Busy | Step::NoMemory => {
                 reply.miss(out.tail(), &pending.key);
@@ -302,8 +313,8 @@ impl Session {
 
     pub(super) fn touch(&mut self, ctx: &mut Ctx<'_>, touch: &Touch<'_>, hash: KeyHash) -> Served {
         let key = touch.key.bytes();
-        let fetch =
-            Fetch { touch: Some(ctx.shared.clock.expiry(touch.exptime, ctx.now)), ..Fetch::default() };
+        let expiry = ctx.shared.clock.expiry(touch.exptime, ctx.now);
+        let fetch = Fetch { touch: Some(expiry), without_value: true, ..Fetch::default() };
         let step = ctx
             .shared
             .store
@@ -336,7 +347,7 @@ impl Session {
     /// `me`.
     pub(super) fn debug(&mut self, ctx: &mut Ctx<'_>, debug: &Debug<'_>, hash: KeyHash) -> Served {
         let key = debug.key.bytes();
-        let fetch = Fetch { no_bump: true, ..Fetch::default() };
+        let fetch = Fetch { no_bump: true, without_value: true, ..Fetch::default() };
         let step = ctx.shared.store.fetch(&self.call(ctx, key, hash), &fetch, |found| {
             found.map(|found| (info(ctx, found), found.tier))
         });

@@ -1,7 +1,7 @@
 //! A server without sockets, disks or a running clock: what a worker does, done by the test when it chooses.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,6 +22,8 @@ pub struct Server {
     waited: Cell<Duration>,
     /// Reads performed.
     pub reads: Cell<u64>,
+    /// What they read, in order.
+    pub plans: RefCell<Vec<ReadPlan>>,
 }
 
 /// How many SSD segments a server has that uses the SSD.
@@ -71,6 +73,7 @@ impl Server {
             began: Instant::now(),
             waited: Cell::default(),
             reads: Cell::default(),
+            plans: RefCell::default(),
         }
     }
 
@@ -120,6 +123,7 @@ impl Server {
     /// Performs a read.
     fn read(&self, plan: &ReadPlan) -> (IoBuf, usize) {
         self.reads.set(self.reads.get() + 1);
+        self.plans.borrow_mut().push(plan.clone());
         let mut buffer = IoBuf::zeroed(plan.bytes());
         let device = self.device.as_ref().expect("only an SSD is read from");
         let bytes = device.read_at(&mut buffer, plan.offset()).expect("the device gives it");

@@ -3,6 +3,7 @@
 use super::lookup::Look;
 use super::{Attempt, Call, write};
 use crate::clock::Expiry;
+use crate::read::Needs;
 use crate::record::{Header, KEY_BINARY};
 use crate::store::{Step, Store};
 
@@ -70,8 +71,9 @@ impl Store {
     /// stores it.
     pub fn arith(&self, call: &Call<'_>, arith: &Arith) -> Step<ArithResult> {
         let tiers = &self.tiers;
+        let mut needs = Needs::Header;
         self.attempt(call, |shard, reservation| {
-            let seen = match shard.look(tiers, call) {
+            let seen = match shard.look(tiers, call, needs) {
                 Look::Read(plan) => return Attempt::Read(plan),
                 Look::Absent(old) => {
                     let Some((value, expiry)) = arith.initial else {
@@ -106,14 +108,20 @@ impl Store {
             if arith.compare.is_some_and(|compare| compare != seen.header.cas) {
                 return Attempt::Done(ArithResult::Exists);
             }
+            if seen.header.value_len as usize > DIGITS_MAX {
+                return Attempt::Done(ArithResult::NonNumeric);
+            }
+            if !seen.has_value() {
+                needs = Needs::Value;
+                return Attempt::NeedsValue;
+            }
             let present = match seen.value(shard, tiers) {
                 crate::value::Value::Slice(value) => number(value),
-                value if value.len() <= DIGITS_MAX => {
+                value => {
                     let mut bytes = Vec::with_capacity(value.len());
                     value.append_to(&mut bytes);
                     number(&bytes)
                 }
-                _ => None,
             };
             let Some(present) = present else {
                 return Attempt::Done(ArithResult::NonNumeric);

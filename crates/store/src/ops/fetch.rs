@@ -5,6 +5,7 @@ use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, SsdCopy, State};
 use crate::evict::Patience;
+use crate::read::Needs;
 use crate::record::{FETCHED, HAS_HOME, HEADER_BYTES, Header, KEY_BINARY, Record, STALE, WIN_SENT};
 use crate::shard::{RamQueue, Shard};
 use crate::store::{Step, Store};
@@ -29,9 +30,15 @@ pub struct Fetch {
     pub no_bump: bool,
     /// For a vivified item: the key was sent encoded.
     pub key_is_binary: bool,
+    /// The value is not wanted. That of a large item on the SSD is not read then, unless the item changes.
+    pub without_value: bool,
 }
 
 impl Fetch {
+    fn needs(&self) -> Needs {
+        if self.without_value && self.touch.is_none() { Needs::Header } else { Needs::Value }
+    }
+
     fn is_plain(&self) -> bool {
         self.touch.is_none() && self.vivify.is_none() && self.recache_seconds.is_none()
     }
@@ -48,8 +55,10 @@ pub enum Tier {
 
 /// An item that was found (or just vivified), as it was before this access.
 pub struct Found<'a> {
-    /// The value.
+    /// The value. It may be empty when it is [not wanted](Fetch::without_value).
     pub value: Value<'a>,
+    /// Length of the value in bytes.
+    pub value_len: u32,
     /// Opaque client flags.
     pub client_flags: u32,
     /// The cas unique.
@@ -81,6 +90,7 @@ impl<'a> Found<'a> {
         let expiry = Expiry::from_raw(header.expires);
         Found {
             value,
+            value_len: header.value_len,
             client_flags: header.client_flags,
             cas: header.cas,
             expiry,
@@ -121,24 +131,35 @@ impl Store {
         let mut reply = Some(reply);
         let mut answer = |found: Option<&Found<'_>>| (reply.take().expect("answered once"))(found);
         let tiers = &self.tiers;
+        // A read that brings the value may promote the item.
+        let loaded = call.loaded.as_ref();
+        let has_value = loaded.is_some_and(|loaded| loaded.plan.serves(Needs::Value));
+        let mut needs = if has_value { Needs::Value } else { fetch.needs() };
         let step = self.attempt(call, |shard, reservation| {
             if let Some(loaded) = call.loaded.as_ref().filter(|_| fetch.is_plain()) {
                 let current = shard.index.find(call.hash).is_some_and(|(_, e)| loaded.plan.is_of(tiers, e));
                 if !current {
-                    let record = shard.find_loaded(tiers, loaded, call, loaded.plan.epoch);
+                    let record = shard.find_loaded(tiers, loaded, call, needs, loaded.plan.epoch);
                     let Ok(SsdLookup::Item(header, value)) = record else {
                         return Attempt::Done(answer(None));
                     };
                     let fetched = header.item_flags & FETCHED != 0 || loaded.plan.entry.hot() > 0;
-                    let mut found = Found::new(&header, Value::Slice(&value), fetched, Tier::Ssd);
+                    let value = Value::Slice(value.as_deref().unwrap_or_default());
+                    let mut found = Found::new(&header, value, fetched, Tier::Ssd);
                     // Another client has changed the item meanwhile.
                     found.win_sent |= found.stale;
                     return Attempt::Done(answer(Some(&found)));
                 }
             }
-            match shard.look(tiers, call) {
+            match shard.look(tiers, call, needs) {
                 Look::Read(plan) => Attempt::Read(plan),
-                Look::Found(seen) => shard.access(tiers, call, fetch, &seen, reservation, &mut answer),
+                Look::Found(seen) => {
+                    let ended = shard.access(tiers, call, fetch, &seen, reservation, &mut answer);
+                    if matches!(ended, Attempt::NeedsValue) {
+                        needs = Needs::Value;
+                    }
+                    ended
+                }
                 Look::Absent(old) => {
                     let Some(expiry) = fetch.vivify else {
                         return Attempt::Done(answer(None));
@@ -167,7 +188,7 @@ impl Store {
                 }
             }
         });
-        if let Some(loaded) = &call.loaded {
+        if let Some(loaded) = loaded.filter(|_| has_value) {
             let is_wanted =
                 loaded.plan.entry.hot() + 1 >= PROMOTE_AT && loaded.plan.bytes() > tiers.large_bytes;
             let segments = if is_wanted { tiers.pool.segments_for(loaded.plan.bytes()) } else { 1 };
@@ -183,6 +204,7 @@ impl<R> Attempt<R> {
         match self {
             Attempt::Done(_) => unreachable!("success is not retried"),
             Attempt::Read(plan) => Attempt::Read(plan),
+            Attempt::NeedsValue => Attempt::NeedsValue,
             Attempt::Room(segments) => Attempt::Room(segments),
             Attempt::Large(bytes) => Attempt::Large(bytes),
             Attempt::Landing => Attempt::Landing,
@@ -252,6 +274,9 @@ impl Shard {
         let won = fetch.may_win && !flag(WIN_SENT) && (flag(STALE) || wants_recache);
         let expiry_after = fetch.touch.unwrap_or(expiry);
         let changes = won || fetch.touch.is_some();
+        if changes && !seen.has_value() {
+            return Attempt::NeedsValue;
+        }
         let mut after = header;
         after.expires = expiry_after.to_raw();
         if won {
@@ -299,7 +324,7 @@ impl Shard {
             self.index.set(seen.slot, entry);
             let place = entry.ssd_place();
             tiers.log.table.mark_hot(place);
-            if entry.hot() >= PROMOTE_AT {
+            if entry.hot() >= PROMOTE_AT && seen.has_value() {
                 self.promote(tiers, call, seen, &after, entry);
             }
         }

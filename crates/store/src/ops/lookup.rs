@@ -7,7 +7,7 @@ use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, State};
 use crate::hash::KeyHash;
 use crate::index::Slot;
-use crate::read::{Loaded, ReadPlan};
+use crate::read::{Loaded, Needs, ReadPlan};
 use crate::record::{FETCHED, Header};
 use crate::shard::{RamRecord, Shard};
 use crate::ssd::health::Access;
@@ -28,7 +28,7 @@ pub(super) struct Seen<'l> {
     pub slot: Slot,
     pub entry: Entry,
     pub header: Header,
-    /// The value of an item on the SSD; one in RAM is lent by [`value`](Self::value).
+    /// The value of an item on the SSD, if it was needed; one in RAM is lent by [`value`](Self::value).
     ssd_value: Option<Cow<'l, [u8]>>,
 }
 
@@ -38,7 +38,12 @@ impl Seen<'_> {
     }
 
     pub(super) fn on_ssd(&self) -> bool {
-        self.ssd_value.is_some()
+        self.entry.state() == State::Ssd
+    }
+
+    /// Whether the value can be had.
+    pub(super) fn has_value(&self) -> bool {
+        !self.on_ssd() || self.ssd_value.is_some()
     }
 
     /// Whether it has been read since it was stored.
@@ -46,9 +51,10 @@ impl Seen<'_> {
         self.header.item_flags & FETCHED != 0 || self.on_ssd() && self.entry.hot() > 0
     }
 
+    /// Its value; empty for an item on the SSD of which only the header was needed.
     pub(super) fn value<'a>(&'a self, shard: &'a Shard, tiers: &'a Tiers) -> Value<'a> {
-        if let Some(value) = &self.ssd_value {
-            return Value::Slice(value);
+        if self.on_ssd() {
+            return Value::Slice(self.ssd_value());
         }
         match shard.ram_record(tiers, self.entry) {
             RamRecord::Small(record) => Value::Slice(record.value),
@@ -91,13 +97,6 @@ pub(super) enum Detached<'a> {
 }
 
 impl Detached<'_> {
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Detached::Slice(value) => value.len(),
-            Detached::Large(value) => value.len(),
-        }
-    }
-
     /// Its pieces, in order.
     pub(super) fn parts(&self) -> Vec<&[u8]> {
         match self {
@@ -109,8 +108,8 @@ impl Detached<'_> {
 
 /// What lies on the SSD where a key's entry points.
 pub(super) enum SsdLookup<'l> {
-    /// The item: header and value.
-    Item(Header, Cow<'l, [u8]>),
+    /// The item: its header, and its value if that is needed.
+    Item(Header, Option<Cow<'l, [u8]>>),
     /// The item, which has expired or been flushed.
     Gone(Gone),
     /// Another key's item.
@@ -148,13 +147,14 @@ impl Shard {
         page.find(hash.tag(), key, |key| self.index.are_rivals(hash, tiers.hasher.hash(key)))
     }
 
-    /// Returns the key's header and value in the pages that were read, if they are what the plan meant; an
+    /// Returns what is needed of the key's item in the pages that were read, if they are what the plan meant; an
     /// expired or flushed record is [`SsdLookup::Gone`]. `Err` when a page is not what it should be.
     pub(super) fn find_loaded<'l>(
         &self,
         tiers: &Tiers,
         loaded: &Loaded<'l>,
         call: &Call<'_>,
+        needs: Needs,
         epoch: u32,
     ) -> Result<SsdLookup<'l>, ()> {
         let page = loaded.bytes.and_then(|bytes| page::verify(loaded.plan.read.id, bytes)).ok_or(())?;
@@ -163,12 +163,14 @@ impl Shard {
         };
         match gone(&record.header, call.now, epoch) {
             Some(why) => Ok(SsdLookup::Gone(why)),
-            None => Ok(SsdLookup::Item(record.header, page.value_of(&record).ok_or(())?)),
+            None if needs == Needs::Header => Ok(SsdLookup::Item(record.header, None)),
+            None => Ok(SsdLookup::Item(record.header, Some(page.value_of(&record).ok_or(())?))),
         }
     }
 
-    /// Looks the key up; removes what turns out to be expired, flushed, overwritten on the SSD or unreadable.
-    pub(super) fn look<'l>(&mut self, tiers: &Tiers, call: &Call<'l>) -> Look<'l> {
+    /// Looks up what is needed of the key's item; removes what turns out to be expired, flushed, overwritten on
+    /// the SSD or unreadable.
+    pub(super) fn look<'l>(&mut self, tiers: &Tiers, call: &Call<'l>, needs: Needs) -> Look<'l> {
         let Some((slot, entry)) = self.index.find(call.hash) else {
             return Look::Absent(None);
         };
@@ -201,23 +203,29 @@ impl Shard {
             let Some(record) = self.find_among(tiers, &page, call.hash, call.key) else {
                 return SsdLookup::Absent;
             };
-            match (gone(&record.header, now, epoch), page.value_of(&record)) {
-                (Some(why), _) => SsdLookup::Gone(why),
-                (None, Some(value)) => SsdLookup::Item(record.header, Cow::Owned(value.into_owned())),
-                (None, None) => SsdLookup::Absent,
+            if let Some(why) = gone(&record.header, now, epoch) {
+                return SsdLookup::Gone(why);
+            }
+            if needs == Needs::Header {
+                return SsdLookup::Item(record.header, None);
+            }
+            match page.value_of(&record) {
+                Some(value) => SsdLookup::Item(record.header, Some(Cow::Owned(value.into_owned()))),
+                None => SsdLookup::Absent,
             }
         });
         let found = if let Some(found) = buffered {
             found
         } else {
-            let Some(loaded) = call.loaded.as_ref().filter(|loaded| loaded.plan.is_of(tiers, entry)) else {
+            let serves = |plan: &ReadPlan| plan.is_of(tiers, entry) && plan.serves(needs);
+            let Some(loaded) = call.loaded.as_ref().filter(|loaded| serves(loaded.plan)) else {
                 let Some(read) = tiers.log.read_of(place) else {
                     self.remove(tiers, slot, entry);
                     return Look::Absent(None);
                 };
-                return Look::Read(ReadPlan { entry, read, epoch });
+                return Look::Read(ReadPlan::new(entry, read, needs, epoch));
             };
-            match self.find_loaded(tiers, loaded, call, epoch) {
+            match self.find_loaded(tiers, loaded, call, needs, epoch) {
                 Ok(record) => {
                     tiers.log.count_outcome(Access::Read, true);
                     record
@@ -226,7 +234,7 @@ impl Shard {
                     // A page that is not what it should be is an error of the device, unless its segment has
                     // been filled anew while it was read.
                     if loaded.bytes.is_some()
-                        && tiers.log.read_of(place).is_some_and(|read| read == loaded.plan.read)
+                        && tiers.log.read_of(place).is_some_and(|read| read.id == loaded.plan.read.id)
                     {
                         tiers.log.count_outcome(Access::Read, false);
                     }
@@ -236,9 +244,7 @@ impl Shard {
             }
         };
         match found {
-            SsdLookup::Item(header, value) => {
-                Look::Found(Seen { slot, entry, header, ssd_value: Some(value) })
-            }
+            SsdLookup::Item(header, value) => Look::Found(Seen { slot, entry, header, ssd_value: value }),
             SsdLookup::Gone(why) => {
                 self.count_gone(why);
                 self.remove(tiers, slot, entry);

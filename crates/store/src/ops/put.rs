@@ -6,6 +6,7 @@ use crate::clock::Expiry;
 use crate::entry::{Entry, State};
 use crate::evict::Patience;
 use crate::ram::pool::Reservation;
+use crate::read::Needs;
 use crate::record::{HEADER_BYTES, Header, KEY_BINARY, STALE, WIN_SENT};
 use crate::shard::Shard;
 use crate::store::{Step, Store};
@@ -170,11 +171,13 @@ impl Store {
     /// when not.
     pub fn put(&self, call: &Call<'_>, put: &Put, payload: &mut Payload<'_>) -> Step<PutResult> {
         let tiers = &self.tiers;
+        let joins = matches!(put.mode, PutMode::Append | PutMode::Prepend);
+        let mut needs = Needs::Header;
         self.attempt(call, |shard, reservation| {
             let old = if put.mode == PutMode::Set && put.compare.is_none() {
                 shard.index.find(call.hash)
             } else {
-                match shard.look(tiers, call) {
+                match shard.look(tiers, call, needs) {
                     Look::Read(plan) => return Attempt::Read(plan),
                     Look::Absent(old) => match put.when_absent() {
                         Ok(()) => old,
@@ -188,12 +191,16 @@ impl Store {
                                 return Attempt::Done(result);
                             }
                         };
-                        if matches!(put.mode, PutMode::Append | PutMode::Prepend) {
-                            let present = seen.detached(shard, tiers);
-                            let value_len = present.len() + payload.len();
+                        if joins {
+                            let value_len = seen.header.value_len as usize + payload.len();
                             if HEADER_BYTES + call.key.len() + value_len > put.item_bytes_max {
                                 return Attempt::Done(PutResult::TooLarge);
                             }
+                            if !seen.has_value() {
+                                needs = Needs::Value;
+                                return Attempt::NeedsValue;
+                            }
+                            let present = seen.detached(shard, tiers);
                             let addition = payload.parts();
                             let parts = match put.mode {
                                 PutMode::Append => [present.parts(), addition].concat(),
@@ -223,7 +230,7 @@ impl Store {
                 }
             };
             let mut header = put.header(tiers, call, payload);
-            if matches!(put.mode, PutMode::Append | PutMode::Prepend) {
+            if joins {
                 header.expires = put.vivify.unwrap_or(put.expiry).to_raw();
             }
             store_new(shard, tiers, call, old, header, payload, reservation)

@@ -3,6 +3,7 @@
 use super::lookup::Look;
 use super::{Attempt, Call, write};
 use crate::clock::Expiry;
+use crate::read::Needs;
 use crate::record::{STALE, WIN_SENT};
 use crate::store::{Step, Store};
 
@@ -47,8 +48,10 @@ impl Store {
     /// Removes an item. When the device cannot tell whether the item was there, it is gone all the same.
     pub fn remove(&self, call: &Call<'_>, remove: &Remove) -> Step<RemoveResult> {
         let tiers = &self.tiers;
+        let keeps_value = remove.invalidate && !remove.empty;
+        let mut needs = if keeps_value && remove.compare.is_none() { Needs::Value } else { Needs::Header };
         self.attempt(call, |shard, reservation| {
-            let seen = match shard.look(tiers, call) {
+            let seen = match shard.look(tiers, call, needs) {
                 Look::Read(plan) => return Attempt::Read(plan),
                 Look::Absent(_) => return Attempt::Done(RemoveResult::NotFound),
                 Look::Found(seen) => seen,
@@ -59,6 +62,10 @@ impl Store {
             if !remove.invalidate && !remove.empty {
                 shard.remove(tiers, seen.slot, seen.entry);
                 return Attempt::Done(RemoveResult::Removed);
+            }
+            if keeps_value && !seen.has_value() {
+                needs = Needs::Value;
+                return Attempt::NeedsValue;
             }
             let mut header = seen.header;
             header.cas = remove.new_cas.unwrap_or_else(|| tiers.next_cas());

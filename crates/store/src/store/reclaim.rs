@@ -4,7 +4,7 @@
 use super::Store;
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, SsdPlace, State};
-use crate::read::{Loaded, ReadPlan};
+use crate::read::{Loaded, Needs, ReadPlan};
 use crate::record::FETCHED;
 use crate::ssd::PAGE_BYTES;
 use crate::ssd::log::{Log, Refused};
@@ -30,7 +30,7 @@ impl Store {
     pub fn next_rescue(&self) -> Option<ReadPlan> {
         if let Some(read) = self.tiers.log.next_probe_read() {
             let place = SsdPlace { segment: read.id.segment, page: 0, class: 0, turn: 0 };
-            return Some(ReadPlan { entry: Entry::ssd(0, 0, place), read, epoch: self.tiers.epoch() });
+            return Some(ReadPlan::new(Entry::ssd(0, 0, place), read, Needs::Value, self.tiers.epoch()));
         }
         self.sweep_if_wanted();
         let place = self.tiers.log.next_rescue()?;
@@ -38,7 +38,7 @@ impl Store {
             self.tiers.log.rescued(place, ReadBack::default());
             return None;
         };
-        Some(ReadPlan { entry: Entry::ssd(0, 0, place), read, epoch: self.tiers.epoch() })
+        Some(ReadPlan::new(Entry::ssd(0, 0, place), read, Needs::Value, self.tiers.epoch()))
     }
 
     /// Writes the records of what was read back that are to be kept into another segment.

@@ -205,3 +205,78 @@ fn a_lent_value_stays_whole_when_its_item_goes() {
     assert!(rig.store.stats().ram_segments_free > free, "the memory comes back with the last reader");
     rig.store.check().expect("every count is right");
 }
+
+/// Begins to add to an item on the SSD, and returns the read that this takes.
+fn planned_add(rig: &Rig) -> ReadPlan {
+    let call = Call {
+        key: b"key",
+        hash: rig.store.hash(b"key"),
+        now: rig.now.get(),
+        loaded: None,
+        patience: Patience::Drop,
+    };
+    match rig.store.put(&call, &Put { mode: PutMode::Add, ..SET }, &mut Payload::Bytes(b"new")) {
+        Step::Read(plan) => plan,
+        _ => panic!("the item is not on the SSD"),
+    }
+}
+
+/// Goes on with what [`planned_add`] began, with what the device gives now.
+fn complete_add(rig: &Rig, plan: &ReadPlan) -> Option<PutResult> {
+    let bytes = rig.read(plan);
+    let call = Call {
+        key: b"key",
+        hash: rig.store.hash(b"key"),
+        now: rig.now.get(),
+        loaded: Some(Loaded { plan, bytes: bytes.as_deref() }),
+        patience: Patience::Drop,
+    };
+    rig.store.put(&call, &Put { mode: PutMode::Add, ..SET }, &mut Payload::Bytes(b"new")).done()
+}
+
+#[test]
+fn a_header_that_was_read_counts_only_while_the_item_is_the_one_it_was_read_for() {
+    let rig = Rig::new(64, 4);
+    let value = bytes(5, 500_000);
+    rig.set_on_ssd("key", &value, &SET);
+    let plan = planned_add(&rig);
+    assert_eq!(plan.bytes(), 4096, "header and key lie in one page");
+    assert_eq!(complete_add(&rig, &plan), Some(PutResult::NotStored), "it is there");
+    // Deleted while its header is read.
+    let plan = planned_add(&rig);
+    rig.remove("key", &Remove::default());
+    assert!(matches!(complete_add(&rig, &plan), Some(PutResult::Stored(_))));
+    assert_eq!(rig.value("key"), Some(b"new".to_vec()));
+    // Overwritten, and the new one on the SSD too: that one's header is what counts.
+    let expired = Put { expiry: rig.in_seconds(40), ..SET };
+    rig.set_on_ssd("key", &value, &SET);
+    let plan = planned_add(&rig);
+    rig.set_on_ssd("key", &value, &expired);
+    assert_eq!(complete_add(&rig, &plan), None, "another read is asked for");
+    rig.now.set(Seconds(rig.now.get().0 + 50));
+    let stored = complete_add(&rig, &planned_add(&rig));
+    assert!(matches!(stored, Some(PutResult::Stored(_))), "its header says that it has expired");
+}
+
+#[test]
+fn a_header_that_was_read_from_a_segment_filled_again_is_a_miss() {
+    let rig = Rig::new(64, 4);
+    rig.set_on_ssd("key", &bytes(5, 500_000), &SET);
+    let hash = rig.store.hash(b"key");
+    let fetch = Fetch { without_value: true, no_bump: true, ..Fetch::default() };
+    let mut call = Call { key: b"key", hash, now: rig.now.get(), loaded: None, patience: Patience::Drop };
+    let lens = |found: Option<&Found<'_>>| found.map(|found| (found.value_len, found.value.len()));
+    let Step::Read(plan) = rig.store.fetch(&call, &fetch, lens) else { panic!("not on the SSD") };
+    let before = rig.read(&plan);
+    for i in 0..300 {
+        rig.set(&format!("other-{i}"), &bytes(i, 500_000));
+        rig.perform_io();
+    }
+    let after = rig.read(&plan);
+    assert!(before.as_deref() != after.as_deref(), "the segment was filled again");
+    call.loaded = Some(Loaded { plan: &plan, bytes: after.as_deref() });
+    assert_eq!(rig.store.fetch(&call, &fetch, lens).done(), Some(None));
+    // What the device gave before that is what the item was when the read was planned.
+    call.loaded = Some(Loaded { plan: &plan, bytes: before.as_deref() });
+    assert_eq!(rig.store.fetch(&call, &fetch, lens).done(), Some(Some((500_000, 0))));
+}

@@ -13,7 +13,7 @@ use larder_store::device::{Device, IoBuf};
 use larder_store::*;
 
 use super::Sim;
-use super::item::{Item, key_bytes, observed, same};
+use super::item::{Observed, key_bytes};
 
 /// An operation that was under way when the process ended: what it would have stored.
 #[derive(Clone, Debug)]
@@ -172,19 +172,21 @@ impl Sim {
     /// Finds out what became of an operation that nobody was told about: all or nothing.
     fn learn(&mut self, attempted: &Attempted) {
         let key = attempted.key;
-        let found = self.look_up(&self.store, key, |found| found.map(|found| observed(found).0));
+        let observed = |found: &Found<'_>| Observed::new(found, &Fetch::default());
+        let found = self.look_up(&self.store, key, |found| found.map(observed));
         let truth = self.present(key).cloned();
         let Some(found) = found else {
             // That it is gone is known only now, and may be known again.
             return self.set_model(key, None);
         };
-        let as_before = |truth: &Item| same(&found, truth);
-        if !truth.as_ref().is_some_and(as_before) && !attempted.values.contains(&found.value) {
+        let is_as_before = truth.as_ref().is_some_and(|truth| found.shows(truth));
+        let found = found.item;
+        if !is_as_before && !attempted.values.contains(&found.value) {
             let found = (found.value.len(), found.cas, found.expiry);
             let truth = truth.map(|item| (item.value.len(), item.cas, item.expiry));
             self.fail(key, &format!("half done: {found:?} (length, cas, expiry), before {truth:?}"));
         }
-        self.seen.done_unsaid += u64::from(!truth.is_some_and(|truth| same(&found, &truth)));
+        self.seen.done_unsaid += u64::from(!is_as_before);
         self.set_model(key, Some(found));
     }
 }

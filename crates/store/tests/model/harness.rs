@@ -4,13 +4,16 @@
 mod crash;
 #[path = "item.rs"]
 mod item;
+#[path = "reads.rs"]
+mod reads;
 
 use std::collections::HashMap;
 
 use larder_store::device::{Device, Fault, FaultDevice, FaultRule, IoBuf, MemoryDevice, OpKind, When};
 use larder_store::*;
 
-use item::{Item, Random, arith_values, counted_to, key_bytes, number, observed, same};
+use item::{Item, Random, arith_values, counted_to, key_bytes, number};
+use reads::Waiting;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -59,6 +62,8 @@ pub fn times() -> u64 {
 pub struct Seen {
     pub ram_hits: u64,
     pub ssd_hits: u64,
+    /// Plain reads without the value that one page was read for.
+    pub header_reads: u64,
     pub misses: u64,
     pub mutations_on_ssd: u64,
     pub busy: u64,
@@ -94,15 +99,6 @@ struct History {
     /// Earlier truths with the operation number at which each ended; no longer than the longest read under
     /// way.
     before: Vec<(u64, Option<Item>)>,
-}
-
-/// A plain read that waits for the device.
-struct Waiting {
-    key: u64,
-    began: u64,
-    began_at: Seconds,
-    plan: ReadPlan,
-    bytes: Option<IoBuf>,
 }
 
 struct Sim {
@@ -584,116 +580,6 @@ impl Sim {
         self.flush_at = at;
         if at.is_none() {
             self.forget_all();
-        }
-    }
-
-    /// A read that changes something: it is answered for the moment it completes.
-    fn touching_read(&mut self, key: u64) {
-        let fetch = Fetch {
-            touch: self.random.one_in(2).then(|| self.expiry()),
-            vivify: self.random.one_in(3).then_some(Expiry::Never),
-            recache_seconds: Some(self.random.below(4000) as i32),
-            may_win: true,
-            ..Fetch::default()
-        };
-        let present = self.present(key).cloned();
-        self.attempt(
-            key,
-            vec![Vec::new(), present.as_ref().map_or_else(Vec::new, |item| item.value.clone())],
-        );
-        let now = self.now;
-        let found = self.complete(key, |store, call| store.fetch(call, &fetch, |found| found.map(observed)));
-        let Some(found) = found else { return };
-        match (found, present) {
-            (None, _) => self.set_model(key, None),
-            (Some((mut item, won, after)), Some(truth)) if same(&item, &truth) => {
-                let soon = truth.expiry.seconds_left(now).zip(fetch.recache_seconds);
-                let soon = soon.is_some_and(|(left, limit)| i64::from(left) < i64::from(limit));
-                if won != (!truth.win_sent && (truth.stale || soon)) {
-                    self.fail(key, "the right to recache went wrong");
-                }
-                if after != fetch.touch.unwrap_or(truth.expiry) {
-                    self.fail(key, "a touch went wrong");
-                }
-                item.expiry = after;
-                item.win_sent |= won;
-                self.set_model(key, Some(item));
-            }
-            (Some((mut item, won, _)), _) => {
-                if !won || fetch.vivify.is_none() || !item.value.is_empty() || item.client_flags != 0 {
-                    self.fail(key, "found what is not there");
-                }
-                item.win_sent = true;
-                self.set_model(key, Some(item));
-            }
-        }
-    }
-
-    fn start_read(&mut self, key: u64) {
-        let bytes = key_bytes(key);
-        let hash = self.store.hash(&bytes);
-        let call = Call { key: &bytes, hash, now: self.now, loaded: None, patience: Patience::Wait };
-        let step = self.store.fetch(&call, &Fetch::default(), |found| found.map(|f| (observed(f), f.tier)));
-        match step {
-            Step::Done(Some((found, tier))) => {
-                self.count_hit(key, self.operation, tier);
-                self.judge(key, self.operation, self.now, Some(found.0));
-            }
-            Step::Done(None) => self.judge(key, self.operation, self.now, None),
-            Step::Read(plan) => {
-                self.trace(key, || format!("reads {plan:?}"));
-                let bytes = self.read(&plan);
-                self.waiting.push(Waiting { key, began: self.operation, began_at: self.now, plan, bytes });
-            }
-            Step::Again | Step::Busy | Step::NoMemory => self.fail(key, "a plain read needs no room"),
-        }
-    }
-
-    fn complete_read(&mut self, read: Waiting) {
-        let bytes = key_bytes(read.key);
-        let hash = self.store.hash(&bytes);
-        // Sometimes the device took its time and answers what is there now.
-        let late = if self.random.one_in(2) { self.read(&read.plan) } else { read.bytes };
-        let loaded = Some(Loaded { plan: &read.plan, bytes: late.as_deref() });
-        let call = Call { key: &bytes, hash, now: self.now, loaded, patience: Patience::Wait };
-        let step = self.store.fetch(&call, &Fetch::default(), |found| found.map(|f| (observed(f), f.tier)));
-        match step {
-            Step::Done(found) => {
-                if let Some((_, tier)) = found {
-                    self.count_hit(read.key, read.began, tier);
-                }
-                self.judge(read.key, read.began, read.began_at, found.map(|(found, _)| found.0));
-            }
-            Step::Read(_) => self.fail(read.key, "a plain read asks for one read"),
-            Step::Again | Step::Busy | Step::NoMemory => self.fail(read.key, "a plain read needs no room"),
-        }
-    }
-
-    fn count_hit(&mut self, key: u64, began: u64, tier: Tier) {
-        match tier {
-            Tier::Ram => self.seen.ram_hits += 1,
-            Tier::Ssd => self.seen.ssd_hits += 1,
-        }
-        if tier == Tier::Ssd && self.seen.off_at.is_some_and(|off_at| off_at <= began) {
-            self.fail(key, "answered from an SSD that is off");
-        }
-    }
-
-    /// Whether a plain read that began at operation `began` may answer `found`.
-    fn judge(&mut self, key: u64, began: u64, began_at: Seconds, found: Option<Item>) {
-        let Some(found) = found else {
-            self.seen.misses += 1;
-            return;
-        };
-        let (now, operation) = (self.now, self.operation);
-        let history = self.model.entry(key).or_default();
-        let truths = history.before.iter().filter(|(ended, _)| *ended >= began && operation != began);
-        let mut truths = truths.map(|(_, item)| item).chain(std::iter::once(&history.now)).flatten();
-        let right = truths.any(|truth| same(&found, truth) && !truth.expiry.has_passed(began_at));
-        if !right || found.expiry.has_passed(now) {
-            let truth = self.present(key).map(|item| (item.value.len(), item.cas, item.expiry));
-            let got = (found.value.len(), found.cas, found.expiry);
-            self.fail(key, &format!("answered {got:?} (length, cas, expiry), the truth is {truth:?}"));
         }
     }
 }

@@ -58,26 +58,45 @@ pub(super) fn arith_values(arith: &Arith, present: Option<&Item>) -> Vec<Vec<u8>
 }
 
 /// What an answer shows of an item (before this access), whether the caller won, and the expiry after.
-pub(super) fn observed(found: &Found<'_>) -> (Item, bool, Expiry) {
-    let mut value = Vec::new();
-    found.value.append_to(&mut value);
-    let item = Item {
-        value,
-        client_flags: found.client_flags,
-        expiry: found.expiry,
-        cas: found.cas,
-        stale: found.stale,
-        win_sent: found.win_sent,
-    };
-    (item, found.won, found.expiry_after)
+pub(super) struct Observed {
+    pub item: Item,
+    pub value_len: usize,
+    pub won: bool,
+    pub expiry_after: Expiry,
+    without_value: bool,
 }
 
-/// Equal as far as a reader that did not win may tell.
-pub(super) fn same(found: &Item, truth: &Item) -> bool {
-    found.cas == truth.cas
-        && found.value == truth.value
-        && found.client_flags == truth.client_flags
-        && found.expiry.seconds_left(Seconds(0)) == truth.expiry.seconds_left(Seconds(0))
-        && found.stale == truth.stale
-        && (found.win_sent == truth.win_sent || truth.stale)
+impl Observed {
+    pub(super) fn new(found: &Found<'_>, fetch: &Fetch) -> Observed {
+        let mut value = Vec::new();
+        found.value.append_to(&mut value);
+        let item = Item {
+            value,
+            client_flags: found.client_flags,
+            expiry: found.expiry,
+            cas: found.cas,
+            stale: found.stale,
+            win_sent: found.win_sent,
+        };
+        Observed {
+            item,
+            value_len: found.value_len as usize,
+            won: found.won,
+            expiry_after: found.expiry_after,
+            without_value: fetch.without_value,
+        }
+    }
+
+    /// Whether it shows `truth`, as far as a reader that did not win may tell.
+    pub(super) fn shows(&self, truth: &Item) -> bool {
+        let Observed { item, value_len, without_value, .. } = self;
+        let not_lent = *without_value && item.value.is_empty();
+        *value_len == truth.value.len()
+            && (item.value == truth.value || not_lent)
+            && item.cas == truth.cas
+            && item.client_flags == truth.client_flags
+            && item.expiry.seconds_left(Seconds(0)) == truth.expiry.seconds_left(Seconds(0))
+            && item.stale == truth.stale
+            && (item.win_sent == truth.win_sent || truth.stale)
+    }
 }
