@@ -206,12 +206,17 @@ pub struct Session {
     batch_max: usize,
     closing: bool,
     more: bool,
-    /// What requests executed lately cost besides the bytes they read and sent, in bytes that cost as much.
+    /// What some requests executed lately cost besides what every request does, in bytes that cost as much.
     extra_cost: usize,
+    /// Requests executed since their cost was taken.
+    executed: usize,
 }
 
 /// About what the key of a pending get takes.
 const KEY_BYTES: usize = 64;
+/// What a request costs besides the bytes that it moves. A turn of as many small requests as one may execute
+/// (20, unless `-R` says otherwise) is heavy by this.
+const REQUEST_COST_BYTES: usize = 4096;
 /// Requests parsed and prefetched before the first of them is executed.
 const BATCH: usize = 16;
 /// Plain gets of one session on their way to the SSD.
@@ -244,6 +249,7 @@ impl Session {
             closing: false,
             more: false,
             extra_cost: 0,
+            executed: 0,
         }
     }
 
@@ -277,9 +283,9 @@ impl Session {
         self.extra_cost += bytes;
     }
 
-    /// Takes the cost of requests that was added since the last call.
+    /// Takes the cost of the requests executed since the last call, besides the bytes they read and sent.
     pub fn take_cost(&mut self) -> usize {
-        std::mem::take(&mut self.extra_cost)
+        std::mem::take(&mut self.extra_cost) + std::mem::take(&mut self.executed) * REQUEST_COST_BYTES
     }
 
     /// Executes nothing further; what is under way is still answered.
@@ -430,6 +436,7 @@ impl Session {
                 }
                 self.progress = 0;
                 self.room_since = None;
+                self.executed += 1;
                 at += len;
                 if self.extra_cost > 0 {
                     turns_left = 0;

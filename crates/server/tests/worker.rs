@@ -98,3 +98,15 @@ fn who_waits_for_the_ssd_comes_before_who_was_just_answered() {
     let (least, most) = (counts.iter().min(), counts.iter().max());
     assert!(least > Some(&100) && least.map(|least| least * 2) >= most.copied(), "{counts:?}");
 }
+
+#[test]
+fn a_turn_of_many_small_requests_costs_as_much_as_one_of_a_large_reply() {
+    // A turn of more is heavy, and waits for those that are not.
+    const LIGHT_BYTES: usize = 64 << 10;
+    let server = Server::ram();
+    let mut client = Client::new();
+    client.ask(&server, "add k 0 0 1\r\nx\r\n");
+    assert!(client.session.take_cost() < LIGHT_BYTES / 4);
+    client.ask(&server, "add k 0 0 1\r\nx\r\n".repeat(20));
+    assert!(client.session.take_cost() > LIGHT_BYTES);
+}
