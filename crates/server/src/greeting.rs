@@ -87,7 +87,7 @@ fn items(config: &Config, stats: &Stats, ssd: &Ssd) -> u64 {
     let ssd_bytes: u64 = ssd.spans.iter().map(|span| span.bytes).sum();
     let record_bytes = (config.item_size_bytes + RECORD_BYTES).next_multiple_of(RECORD_ALIGN);
     let fit = (stats.ram_tier_bytes + ssd_bytes) / record_bytes * FILL_PERCENT / 100;
-    fit.min(stats.index_capacity * INDEX_FILL_PERCENT / 100)
+    fit.min(stats.index_capacity_max * INDEX_FILL_PERCENT / 100)
 }
 
 /// A number of three digits and zeros: what is about so many is not known to the last digit.

@@ -111,10 +111,11 @@ pub fn become_user(user: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps all memory, present and future, out of swap.
+/// Keeps all memory, present and future, out of swap: each page from its first use on. (All at once would take
+/// memory for addresses that the index may never grow to.)
 pub fn lock_memory() -> io::Result<()> {
     // SAFETY: mlockall takes flags and touches no memory of the program's own.
-    match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
+    match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munlock, munmap};
 
 /// Types whose every bit pattern is a value, so that zeroed or foreign memory can be looked at as them.
 ///
@@ -130,6 +130,26 @@ impl Arena {
         Region { start, len, _mapping: self.mapping.clone(), owns: PhantomData }
     }
 
+    /// A region for each of `owners` (a power of two), of `len` values each, which lie in turn: the first value
+    /// of each, then the second. So what lies behind the last one in use is one stretch, and takes no memory.
+    /// It is also returned as a whole, to take memory for it from the system.
+    pub(crate) fn carve_strided<T: Plain>(
+        &mut self,
+        len: usize,
+        owners: usize,
+    ) -> (Vec<Strided<T>>, SharedRegion) {
+        assert!(owners.is_power_of_two());
+        let whole = self.carve_shared(len * owners * size_of::<T>());
+        let first: NonNull<T> = whole.start.cast();
+        let shift = owners.trailing_zeros();
+        let parts = (0..owners).map(|owner| {
+            // SAFETY: inside the stretch just carved, if there are values at all.
+            let first = if len == 0 { first } else { unsafe { first.add(owner) } };
+            Strided { first, shift, len, _mapping: self.mapping.clone(), owns: PhantomData }
+        });
+        (parts.collect(), whole)
+    }
+
     /// An owned region of `bytes` that begins on a page, as direct I/O asks.
     pub(crate) fn carve_pages(&mut self, bytes: usize) -> Region<u8> {
         let start = self.take(bytes, 4096);
@@ -178,6 +198,48 @@ impl AsRef<[u8]> for Region<u8> {
     }
 }
 
+/// Owned values of the arena between those of other owners: see [`Arena::carve_strided`].
+pub(crate) struct Strided<T: Plain> {
+    first: NonNull<T>,
+    /// Values lie `1 << shift` apart.
+    shift: u32,
+    len: usize,
+    _mapping: Arc<Mapping>,
+    owns: PhantomData<T>,
+}
+
+// SAFETY: a Strided is the only way to its values (those of another owner have another remainder), like a
+// Box<[T]>; T: Send. The SharedRegion of the whole stretch lends its bytes to unsafe code alone.
+unsafe impl<T: Plain> Send for Strided<T> {}
+// SAFETY: as for Box<[T]>: sharing it shares only &T.
+unsafe impl<T: Plain + Sync> Sync for Strided<T> {}
+
+impl<T: Plain> Strided<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where the first value is, for those who do not look, and how many bytes lie between one and the next.
+    pub(crate) fn address(&self) -> (usize, usize) {
+        (self.first.addr().get(), size_of::<T>() << self.shift)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> &T {
+        assert!(at < self.len);
+        // SAFETY: below len, so inside the stretch that was carved; aligned, since that begins on a page and a
+        // page is a multiple of the alignment; initialised (mapped memory, T: Plain); and owned by self alone.
+        unsafe { self.first.add(at << self.shift).as_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, at: usize) -> &mut T {
+        assert!(at < self.len);
+        // SAFETY: as in get; &mut self makes it exclusive.
+        unsafe { self.first.add(at << self.shift).as_mut() }
+    }
+}
+
 /// Bytes of the arena whose parts change owners; every access states who owns the part.
 pub(crate) struct SharedRegion {
     start: NonNull<u8>,
@@ -206,10 +268,14 @@ impl SharedRegion {
     /// Nothing else reads or writes `at..at+len` during the call.
     pub(crate) unsafe fn discard(&self, at: usize, len: usize) {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));
-        // SAFETY: inside the region (asserted), which is mapped, and not accessed during the call (caller). Where
-        // the system refuses, as for locked memory, the pages stay as they are.
+        // SAFETY: inside the region (asserted), which is mapped, and not accessed during the call (caller). The
+        // system refuses to discard locked memory, which is unlocked then; where it still refuses, the pages
+        // stay as they are.
         unsafe {
-            let _ = madvise(self.start.as_ptr().add(at).cast(), len, self.mapping.discard);
+            let pages = self.start.as_ptr().add(at).cast();
+            if madvise(pages, len, self.mapping.discard).is_err() && munlock(pages, len).is_ok() {
+                let _ = madvise(pages, len, self.mapping.discard);
+            }
         }
     }
 
@@ -262,6 +328,19 @@ mod tests {
         b[0] = 7;
         assert!(a.len() == 100 && a.iter().all(|&word| word == u64::MAX));
         assert!(c.iter().all(|&word| word == 0) && (c.as_ptr() as usize).is_multiple_of(64));
+    }
+
+    #[test]
+    fn parts_that_lie_in_turn_do_not_overlap() {
+        let mut arena = Arena::new(1 << 20, None).expect("1 MiB");
+        let (mut parts, whole) = arena.carve_strided::<u64>(100, 4);
+        assert_eq!((parts.len(), whole.bytes()), (4, 3200));
+        for (owner, part) in parts.iter_mut().enumerate() {
+            (0..part.len()).for_each(|at| *part.get_mut(at) = (owner * 1000 + at) as u64);
+        }
+        for (owner, part) in parts.iter().enumerate() {
+            assert!((0..100).all(|at| *part.get(at) == (owner * 1000 + at) as u64));
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The eight-byte index entry: all that an SSD-resident item costs in RAM.
 
+use crate::hash::KeyHash;
 use crate::record::HOME_BYTES;
 
 /// What an entry points at.
@@ -24,9 +25,9 @@ pub(crate) enum State {
 /// +---------+-----+---------+-----+------------+--------+--------+
 /// |   16    |  2  |    6    |  2  |     22     |   12   |   4    |
 /// ```
-/// In RAM, `segment` and `page` together are the record's place in the arena in units of 8 bytes, and `class`
-/// and `turn` are 0. On the SSD, `class` tells how many pages to read and `turn` which filling of the segment
-/// is meant.
+/// In RAM, `segment` and `page` together are the record's place in the arena in units of 8 bytes, `class` has six
+/// more bits of the key's hash and `turn` is 0. On the SSD, `class` tells how many pages to read and `turn` which
+/// filling of the segment is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 #[repr(transparent)]
 pub(crate) struct Entry(pub u64);
@@ -38,6 +39,10 @@ const STATE_SHIFT: u32 = 38;
 const SEGMENT_SHIFT: u32 = 16;
 const PAGE_SHIFT: u32 = 4;
 const HOT_MASK: u64 = 0b11 << HOT_SHIFT;
+const CLASS_MASK: u64 = 0x3F << CLASS_SHIFT;
+/// What any entry has of its key's hash, and what one in RAM has.
+pub(crate) const TAG_MASK: u64 = 0xFFFF << TAG_SHIFT;
+pub(crate) const RAM_TAG_MASK: u64 = TAG_MASK | CLASS_MASK;
 /// Units of a RAM place, in bytes.
 pub(crate) const RAM_UNIT_BYTES: u64 = 8;
 /// The most RAM an entry can address, in bytes.
@@ -56,11 +61,17 @@ const _: () =
 impl Entry {
     pub(crate) const EMPTY: Entry = Entry(0);
 
+    /// The bits of a key's hash where an entry has them.
+    #[inline]
+    pub(crate) fn of_hash(hash: KeyHash) -> u64 {
+        u64::from(hash.tag()) << TAG_SHIFT | u64::from(hash.part()) << CLASS_SHIFT
+    }
+
     /// An entry for a record at byte `offset` of the RAM tier.
-    pub(crate) fn ram(tag: u16, hot: u8, state: State, offset: u64) -> Self {
+    pub(crate) fn ram(hash: KeyHash, hot: u8, state: State, offset: u64) -> Self {
         debug_assert!(offset.is_multiple_of(RAM_UNIT_BYTES) && offset < RAM_BYTES_MAX);
         Entry(
-            u64::from(tag) << TAG_SHIFT
+            Entry::of_hash(hash)
                 | u64::from(hot) << HOT_SHIFT
                 | (state as u64) << STATE_SHIFT
                 | (offset / RAM_UNIT_BYTES) << PAGE_SHIFT,
@@ -75,6 +86,12 @@ impl Entry {
     #[inline]
     pub(crate) fn tag(self) -> u16 {
         (self.0 >> TAG_SHIFT) as u16
+    }
+
+    /// The hash bits of an entry in RAM that choose among the buckets which one has become.
+    #[inline]
+    pub(crate) fn part(self) -> u8 {
+        (self.0 >> CLASS_SHIFT) as u8 & 0x3F
     }
 
     #[inline]
@@ -237,8 +254,9 @@ mod tests {
             (entry.tag(), entry.hot(), entry.state(), entry.ssd_place()),
             (0xBEEF, 2, State::Ssd, place)
         );
-        let entry = Entry::ram(7, 3, State::RamLarge, RAM_BYTES_MAX - 8);
-        assert_eq!((entry.tag(), entry.hot(), entry.state()), (7, 3, State::RamLarge));
+        let hash = KeyHash(0x1234_5678_9ABC_0007);
+        let entry = Entry::ram(hash, 3, State::RamLarge, RAM_BYTES_MAX - 8);
+        assert_eq!((entry.tag(), entry.part(), entry.hot(), entry.state()), (7, 0x3C, 3, State::RamLarge));
         assert_eq!(entry.ram_offset(), RAM_BYTES_MAX - 8);
         assert!(entry.warmed().same_place(entry.with_hot(0)) && entry.warmed().hot() == 3);
     }

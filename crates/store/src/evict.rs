@@ -121,7 +121,7 @@ impl Shard {
             let bytes = &tiers.pool.bytes(&self.owner, id)[at..used];
             let Some(record) = Head::parse(bytes) else { break };
             let (header, hash) = (record.header, tiers.hasher.hash(record.key));
-            let here = Entry::ram(hash.tag(), 0, State::Ram, tiers.pool.offset(id, at));
+            let here = Entry::ram(hash, 0, State::Ram, tiers.pool.offset(id, at));
             if let Some((slot, entry)) = self.index.find_place(hash, here)
                 && !self.retire(tiers, now, patience, queue, hash, slot, entry)
             {
@@ -227,7 +227,7 @@ impl Shard {
     fn keep(&mut self, tiers: &Tiers, now: Seconds, hash: KeyHash, slot: Slot, entry: Entry) -> bool {
         match self.copy_record(tiers, RamQueue::Main, entry) {
             Some(offset) => {
-                let moved = Entry::ram(hash.tag(), entry.hot(), State::Ram, offset);
+                let moved = Entry::ram(hash, entry.hot(), State::Ram, offset);
                 self.place(tiers, now, hash, Some((slot, entry)), moved);
             }
             None if !tiers.evict => return false,
@@ -264,12 +264,12 @@ impl Shard {
         id: SegmentId,
     ) -> Evicted {
         let here = tiers.pool.offset(id, 0);
-        let probe = Entry::ram(0, 0, State::RamLarge, here);
+        let probe = Entry::ram(KeyHash::default(), 0, State::RamLarge, here);
         let RamRecord::Large { header, key, .. } = self.ram_record(tiers, probe) else {
             return Evicted::Nothing;
         };
         let hash = tiers.hasher.hash(key);
-        let here = Entry::ram(hash.tag(), 0, State::RamLarge, here);
+        let here = Entry::ram(hash, 0, State::RamLarge, here);
         // A large record whose entry went was released with it, so whatever is queued is indexed.
         let (slot, entry) = self.index.find_place(hash, here).expect("a queued large record is indexed");
         match self.fate(tiers, now, queue, entry, &header) {

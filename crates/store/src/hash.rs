@@ -52,6 +52,13 @@ impl KeyHash {
         self.0 as u16
     }
 
+    /// Six bits that choose among the buckets which one of a small index has become: the last ones of those
+    /// that chose the bucket, of which an index that grows has used the first.
+    #[inline]
+    pub(crate) fn part(self) -> u8 {
+        (self.0 >> 16) as u8 & 0x3F
+    }
+
     /// A byte, never 0, that is independent of the bucket: it recognises the key in a ghost table, and takes
     /// one in 255 others for it.
     #[inline]

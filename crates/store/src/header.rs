@@ -219,7 +219,7 @@ impl Identity<'_> {
         for (number, word) in self.layout.words().into_iter().enumerate() {
             put(&mut page, AT_LAYOUT + 8 * number, word);
         }
-        let Sizes { memory_bytes, ssd_segments, item_bytes, index_bytes } = *self.sizes;
+        let Sizes { memory_bytes, ssd_segments, item_bytes, index_bytes, index_grows: _ } = *self.sizes;
         let (is_given, index_bytes) = (u64::from(index_bytes.is_some()), index_bytes.unwrap_or(0));
         let sizes = [memory_bytes, ssd_segments.into(), item_bytes.into(), is_given, index_bytes];
         for (number, word) in sizes.into_iter().enumerate() {
@@ -272,7 +272,7 @@ impl Identity<'_> {
             () if for_others => Content::OtherOptions(MadeFor::decode(&page)),
             () if is_other_layout => Content::Useless(Cold::OtherLayout),
             () if is_other_ssd => Content::Useless(Cold::OtherSsd),
-            () if bytes != self.layout.arena_bytes => Content::Useless(Cold::Cut),
+            () if bytes != self.layout.arena_bytes + self.layout.reserve_bytes => Content::Useless(Cold::Cut),
             () => Content::Arena(seed),
         })
     }
@@ -399,6 +399,7 @@ mod tests {
             ssd_segments: 0,
             item_bytes: 512,
             index_bytes: None,
+            index_grows: true,
         };
         let layout = Layout::new(&sizes).expect("fits");
         let identity =

@@ -2,11 +2,17 @@
 //!
 //! Within the two buckets of a key there is at most one live entry with its tag: a tag match *is* the key as
 //! far as the index can tell, and an insert replaces it. The second bucket follows from the first and the tag
-//! alone, so an entry can be moved to its other bucket without its key, which lies on the SSD.
+//! alone, so an entry can be moved to its other bucket without its key, which lies on the SSD. In an index that
+//! [grows](Shape), which leads to RAM alone, the tag has six bits more.
 
-use crate::arena::Region;
-use crate::entry::{Entry, State};
+mod shape;
+
+use crate::arena::Strided;
+use crate::entry::{Entry, RAM_TAG_MASK, State, TAG_MASK};
 use crate::hash::KeyHash;
+
+use shape::PART_BITS;
+pub(crate) use shape::Shape;
 
 /// Entries of a bucket: one cache line.
 pub(crate) const BUCKET_ENTRIES: usize = 8;
@@ -46,70 +52,117 @@ pub(crate) enum Inserted {
 
 /// The index of one shard.
 pub(crate) struct Index {
-    buckets: Region<Bucket>,
-}
-
-fn other(count: u32, bucket: u32, tag: u16) -> u32 {
-    let count = u64::from(count);
-    let spread = (u64::from(tag) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-    let sum = (spread * count) >> 32;
-    let other = sum + count - u64::from(bucket);
-    (if other >= count { other - count } else { other }) as u32
-}
-
-/// The two buckets of a key in an index of `count`.
-#[inline]
-pub(crate) fn buckets_of(hash: KeyHash, count: u32) -> [u32; 2] {
-    let first = hash.bucket(count);
-    [first, other(count, first, hash.tag())]
+    /// As many as it may grow to.
+    buckets: Strided<Bucket>,
+    shape: Shape,
+    /// The bits of an entry that tell whose it is: those that its bucket was chosen by must be among them.
+    identity: u64,
 }
 
 impl Index {
-    pub(crate) fn new(buckets: Region<Bucket>) -> Self {
-        assert!(!buckets.is_empty() && u32::try_from(buckets.len()).is_ok());
-        Index { buckets }
+    /// An index of `base` buckets, which may grow to as many as there are.
+    pub(crate) fn new(buckets: Strided<Bucket>, base: u32) -> Self {
+        assert!(base > 0 && base as usize <= buckets.len() && u32::try_from(buckets.len()).is_ok());
+        assert!(buckets.len() / (base as usize) < 1 << PART_BITS);
+        let identity = if buckets.len() > base as usize { RAM_TAG_MASK } else { TAG_MASK };
+        Index { buckets, shape: Shape::new(base, base), identity }
     }
 
-    fn count(&self) -> u32 {
-        self.buckets.len() as u32
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
     }
 
-    pub(crate) fn capacity(&self) -> u64 {
-        self.buckets.len() as u64 * BUCKET_ENTRIES as u64
+    /// How many buckets are in use.
+    pub(crate) fn count(&self) -> u32 {
+        self.shape.count()
     }
 
-    /// Where the buckets begin in memory and how many there are, to prefetch one without the shard's lock.
-    pub(crate) fn span(&self) -> (usize, u32) {
-        (self.buckets.as_ptr() as usize, self.count())
-    }
-
-    /// The other bucket of an entry with `tag` in `bucket`. Its own inverse.
+    /// Whether there are buckets that are not in use.
     #[inline]
-    fn other(&self, bucket: u32, tag: u16) -> u32 {
-        other(self.count(), bucket, tag)
+    pub(crate) fn may_grow(&self) -> bool {
+        (self.count() as usize) < self.buckets.len()
+    }
+
+    /// How many entries the buckets in use have room for.
+    pub(crate) fn capacity(&self) -> u64 {
+        u64::from(self.count()) * BUCKET_ENTRIES as u64
+    }
+
+    /// What the buckets in use take, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.count()) * size_of::<Bucket>() as u64
+    }
+
+    /// Goes on with an index that an earlier process had let grow to `count` buckets. Returns false, and changes
+    /// nothing, if it cannot have.
+    pub(crate) fn resume(&mut self, count: u64) -> bool {
+        let is_possible = count >= u64::from(self.shape.base()) && count <= self.buckets.len() as u64;
+        if is_possible {
+            self.shape = Shape::new(self.shape.base(), count as u32);
+        }
+        is_possible
+    }
+
+    /// Fills the next bucket with the entries that it takes over, before it is in use.
+    pub(crate) fn begin_split(&mut self) {
+        let (from, bit) = self.shape.next_split();
+        let moves = |entry: Entry| if entry.part() & bit != 0 { entry } else { Entry::EMPTY };
+        let moved = self.bucket(from).0.map(moves);
+        crate::crash::step();
+        self.buckets.get_mut(self.shape.count() as usize).0 = moved;
+    }
+
+    /// Takes the next bucket into use.
+    pub(crate) fn end_split(&mut self) {
+        self.shape = self.shape.grow();
+        self.clear_moved();
+    }
+
+    /// Clears what the last bucket has taken over where it was.
+    pub(crate) fn clear_moved(&mut self) {
+        let Some(before) = self.shape.shrink() else { return };
+        let (from, bit) = before.next_split();
+        for entry in &mut self.buckets.get_mut(from as usize).0 {
+            if entry.part() & bit != 0 {
+                crate::crash::step();
+                *entry = Entry::EMPTY;
+            }
+        }
+    }
+
+    /// Where the first bucket is in memory, and how many bytes lie between one and the next.
+    pub(crate) fn address(&self) -> (usize, usize) {
+        self.buckets.address()
+    }
+
+    #[inline]
+    fn bucket(&self, bucket: u32) -> &Bucket {
+        self.buckets.get(bucket as usize)
     }
 
     pub(crate) fn at(&self, slot: Slot) -> Entry {
-        self.buckets[slot.bucket as usize].0[usize::from(slot.slot)]
+        self.bucket(slot.bucket).0[usize::from(slot.slot)]
     }
 
     #[inline]
     pub(crate) fn set(&mut self, slot: Slot, entry: Entry) {
         crate::crash::step();
-        self.buckets[slot.bucket as usize].0[usize::from(slot.slot)] = entry;
+        self.buckets.get_mut(slot.bucket as usize).0[usize::from(slot.slot)] = entry;
     }
 
-    fn find_in(&self, bucket: u32, tag: u16) -> Option<(Slot, Entry)> {
-        let entries = &self.buckets[bucket as usize].0;
-        let slot = entries.iter().position(|e| e.tag() == tag && e.state() != State::Empty)?;
+    fn find_in(&self, bucket: u32, hash_bits: u64) -> Option<(Slot, Entry)> {
+        let (entries, identity) = (&self.bucket(bucket).0, self.identity);
+        let is_it = |entry: &Entry| (entry.0 ^ hash_bits) & identity == 0 && entry.state() != State::Empty;
+        let slot = entries.iter().position(is_it)?;
         Some((Slot { bucket, slot: slot as u8 }, entries[slot]))
     }
 
     /// The one entry that may be the key's, dead or alive.
     #[inline]
     pub(crate) fn find(&self, hash: KeyHash) -> Option<(Slot, Entry)> {
-        let (tag, first) = (hash.tag(), hash.bucket(self.count()));
-        self.find_in(first, tag).or_else(|| self.find_in(self.other(first, tag), tag))
+        let hash_bits = Entry::of_hash(hash);
+        self.find_in(self.shape.bucket(hash), hash_bits)
+            .or_else(|| self.find_in(self.shape.other_bucket(hash), hash_bits))
     }
 
     /// The entry that points exactly at `place` (hotness aside), if the key's entry does.
@@ -117,18 +170,21 @@ impl Index {
         self.find(hash).filter(|(_, entry)| entry.same_place(place))
     }
 
+    fn buckets_of(&self, hash: KeyHash) -> [u32; 2] {
+        [self.shape.bucket(hash), self.shape.other_bucket(hash)]
+    }
+
     /// Makes sure that an insert of the key would cost no live entry; false when it must.
     pub(crate) fn make_slot(&mut self, hash: KeyHash, judge: &impl Judge) -> bool {
-        let both = buckets_of(hash, self.count());
+        let both = self.buckets_of(hash);
         let free = |entry: &Entry| entry.state() == State::Empty || !judge.is_live(*entry);
-        both.iter().any(|&bucket| self.buckets[bucket as usize].0.iter().any(free))
-            || self.displace(both).is_some()
+        both.iter().any(|&bucket| self.bucket(bucket).0.iter().any(free)) || self.displace(both).is_some()
     }
 
     /// Adds an entry for a key that [`find`](Self::find) does not find.
     pub(crate) fn insert(&mut self, hash: KeyHash, entry: Entry, judge: &impl Judge) -> Inserted {
         debug_assert!(self.find(hash).is_none() && entry.tag() == hash.tag());
-        let both = buckets_of(hash, self.count());
+        let both = self.buckets_of(hash);
         for bucket in both {
             if let Some(slot) = self.empty_slot(bucket) {
                 self.set(slot, entry);
@@ -165,7 +221,7 @@ impl Index {
     }
 
     fn empty_slot(&self, bucket: u32) -> Option<Slot> {
-        let slot = self.buckets[bucket as usize].0.iter().position(|e| e.state() == State::Empty)?;
+        let slot = self.bucket(bucket).0.iter().position(|e| e.state() == State::Empty)?;
         Some(Slot { bucket, slot: slot as u8 })
     }
 
@@ -175,7 +231,7 @@ impl Index {
         for bucket in both {
             for slot in 0..BUCKET_ENTRIES as u8 {
                 let from = Slot { bucket, slot };
-                if let Some(to) = self.empty_slot(self.other(bucket, self.at(from).tag())) {
+                if let Some(to) = self.empty_slot(self.shape.other(bucket, self.at(from))) {
                     return Some(self.move_entry(from, to));
                 }
             }
@@ -183,13 +239,13 @@ impl Index {
         for bucket in both {
             for slot in 0..BUCKET_ENTRIES as u8 {
                 let from = Slot { bucket, slot };
-                let middle = self.other(bucket, self.at(from).tag());
+                let middle = self.shape.other(bucket, self.at(from));
                 if both.contains(&middle) {
                     continue;
                 }
                 for slot in 0..BUCKET_ENTRIES as u8 {
                     let via = Slot { bucket: middle, slot };
-                    let end = self.other(middle, self.at(via).tag());
+                    let end = self.shape.other(middle, self.at(via));
                     if let Some(to) = self.empty_slot(end) {
                         self.move_entry(via, to);
                         return Some(self.move_entry(from, via));
@@ -209,26 +265,29 @@ impl Index {
 
     /// Whether one entry could stand for either key: same tag, same two buckets.
     pub(crate) fn are_rivals(&self, one: KeyHash, two: KeyHash) -> bool {
-        let (first, second) = (one.bucket(self.count()), two.bucket(self.count()));
-        one.tag() == two.tag() && (first == second || self.other(first, one.tag()) == second)
+        self.shape.are_rivals(one, two)
     }
 
     /// Every entry that is not empty.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.buckets.iter().flat_map(|bucket| bucket.0).filter(|entry| entry.state() != State::Empty)
+        (0..self.count())
+            .flat_map(|bucket| self.bucket(bucket).0)
+            .filter(|entry| entry.state() != State::Empty)
     }
 
     /// Empties every entry that `keep` does not want; answers how many stay.
     pub(crate) fn keep(&mut self, mut keep: impl FnMut(Entry) -> bool) -> u64 {
         let mut kept = 0;
-        for entry in self.buckets.iter_mut().flat_map(|bucket| &mut bucket.0) {
-            if entry.state() == State::Empty {
-                continue;
-            }
-            if keep(*entry) {
-                kept += 1;
-            } else {
-                *entry = Entry::EMPTY;
+        for bucket in 0..self.count() {
+            for entry in &mut self.buckets.get_mut(bucket as usize).0 {
+                if entry.state() == State::Empty {
+                    continue;
+                }
+                if keep(*entry) {
+                    kept += 1;
+                } else {
+                    *entry = Entry::EMPTY;
+                }
             }
         }
         kept
@@ -236,9 +295,9 @@ impl Index {
 
     /// Empties every entry.
     pub(crate) fn clear(&mut self) {
-        for bucket in self.buckets.iter_mut() {
+        for bucket in 0..self.count() {
             crate::crash::step();
-            bucket.0 = [Entry::EMPTY; BUCKET_ENTRIES];
+            self.buckets.get_mut(bucket as usize).0 = [Entry::EMPTY; BUCKET_ENTRIES];
         }
     }
 
@@ -251,12 +310,12 @@ impl Index {
                 if entry.state() == State::Empty {
                     continue;
                 }
-                let other = self.other(bucket, entry.tag());
+                let other = self.shape.other(bucket, entry);
                 let here = (slot + 1..BUCKET_ENTRIES as u8).map(|slot| Slot { bucket, slot });
                 let there = (0..BUCKET_ENTRIES as u8).map(|slot| Slot { bucket: other, slot });
                 for rival in here.chain(there.filter(|_| other > bucket)) {
                     let second = self.at(rival);
-                    if second.state() == State::Empty || second.tag() != entry.tag() {
+                    if second.state() == State::Empty || (second.0 ^ entry.0) & self.identity != 0 {
                         continue;
                     }
                     if second != entry {
@@ -272,7 +331,7 @@ impl Index {
     /// Empties every entry of one bucket that `dead` says is dead; answers how many.
     pub(crate) fn sweep(&mut self, bucket: u32, mut dead: impl FnMut(Entry) -> bool) -> u32 {
         let mut swept = 0;
-        for entry in &mut self.buckets[bucket as usize].0 {
+        for entry in &mut self.buckets.get_mut(bucket as usize).0 {
             if entry.state() != State::Empty && dead(*entry) {
                 crate::crash::step();
                 *entry = Entry::EMPTY;
@@ -299,29 +358,16 @@ mod tests {
         }
     }
 
-    fn index(buckets: usize) -> Index {
-        Index::new(Arena::new(buckets * 64 + 4096, None).expect("memory").carve(buckets))
-    }
-
-    #[test]
-    fn the_other_bucket_of_the_other_bucket_is_the_first() {
-        for buckets in [1, 2, 3, 1000, 65_537] {
-            let index = index(buckets);
-            for tag in (0..=u16::MAX).step_by(97) {
-                for bucket in [0, buckets as u32 / 2, buckets as u32 - 1] {
-                    let other = index.other(bucket, tag);
-                    assert!((other as usize) < buckets);
-                    assert_eq!(index.other(other, tag), bucket);
-                }
-            }
-        }
+    fn index(buckets: usize, base: u32) -> Index {
+        let mut arena = Arena::new(buckets * 64 + 4096, None).expect("memory");
+        Index::new(arena.carve_strided(buckets, 1).0.remove(0), base)
     }
 
     /// What an item costs in RAM rests on this: eight bytes an entry over the fill reached before anything
     /// gives way.
     #[test]
     fn fills_to_95_percent_before_the_first_entry_gives_way() {
-        let mut index = index(4000);
+        let mut index = index(4000, 4000);
         let hasher = Hasher::new(42);
         let mut inserted = 0_u64;
         for key in 0_u64.. {
@@ -330,7 +376,7 @@ mod tests {
                 continue;
             }
             if let Inserted::Evicted(_) =
-                index.insert(hash, Entry::ram(hash.tag(), 0, State::Ram, key * 8), &AllLive)
+                index.insert(hash, Entry::ram(hash, 0, State::Ram, key * 8), &AllLive)
             {
                 break;
             }
@@ -342,7 +388,7 @@ mod tests {
 
     #[test]
     fn the_oldest_of_both_buckets_gives_way() {
-        let mut index = index(1);
+        let mut index = index(1, 1);
         let hasher = Hasher::new(1);
         let mut first = None;
         for key in 0_u64.. {
@@ -351,12 +397,40 @@ mod tests {
                 continue;
             }
             // The age is the offset, so the first key is the oldest.
-            let entry = Entry::ram(hash.tag(), 0, State::Ram, (1_000_000 - key) * 8);
+            let entry = Entry::ram(hash, 0, State::Ram, (1_000_000 - key) * 8);
             first.get_or_insert(entry);
             if let Inserted::Evicted(old) = index.insert(hash, entry, &AllLive) {
                 assert_eq!(Some(old), first);
                 return;
             }
         }
+    }
+
+    #[test]
+    fn nothing_gives_way_while_an_index_grows_and_all_that_it_holds_is_found() {
+        let hasher = Hasher::new(9);
+        let mut index = index(16_000, 1_000);
+        let mut stored = Vec::new();
+        for key in 0_u64.. {
+            let hash = hasher.hash(&key.to_le_bytes());
+            if index.find(hash).is_some() {
+                continue;
+            }
+            if stored.len() as u64 * 100 > index.capacity() * crate::shard::INDEX_FILL_PERCENT {
+                if !index.may_grow() {
+                    break;
+                }
+                index.begin_split();
+                index.end_split();
+            }
+            let entry = Entry::ram(hash, 0, State::Ram, key * 8);
+            assert_eq!(index.insert(hash, entry, &AllLive), Inserted::Fresh, "at {} buckets", index.count());
+            stored.push((hash, entry));
+        }
+        assert!(stored.iter().all(|(hash, entry)| index.find_place(*hash, *entry).is_some()));
+        assert_eq!(index.entries().count(), stored.len());
+        let mut again = index;
+        assert!(!again.resume(999) && !again.resume(16_001) && again.resume(16_000));
+        assert!(stored.iter().all(|(hash, entry)| again.find_place(*hash, *entry).is_some()));
     }
 }

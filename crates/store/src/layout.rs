@@ -16,20 +16,27 @@ pub struct Sizes {
     pub item_bytes: u32,
     /// The size of the index, in bytes, if not computed from `item_bytes`.
     pub index_bytes: Option<u64>,
+    /// Whether the index may begin small and grow: without an SSD, and if its size is not given.
+    pub index_grows: bool,
 }
 
 /// How the memory is divided. All sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub shards: u32,
+    /// Of the index: at first, and at most.
     pub buckets_per_shard: u32,
+    pub buckets_per_shard_max: u32,
     pub ghosts_per_shard: u32,
     pub segment_bytes: usize,
     pub segments: u32,
     pub piece_bytes: usize,
     pub pieces: u32,
     pub ssd_segments: u32,
+    /// Memory, and addresses behind it for an index that grows: those take no memory of their own, since RAM segments
+    /// give way to them.
     pub arena_bytes: u64,
+    pub reserve_bytes: u64,
     pub index_bytes: u64,
     pub table_bytes: u64,
     pub buffer_bytes: u64,
@@ -47,8 +54,11 @@ const SHARDS_MAX: u64 = 256;
 const INDEX_FILL_PERCENT: u64 = 94;
 const BUCKET_BYTES: u64 = 64;
 const BUCKET_ENTRIES: u64 = 8;
-/// Without an SSD the index is made for items of this size, as small as memcached's smallest common ones.
+/// RAM, too, has an index for items of this size, as small as memcached's smallest common ones.
 const RAM_ITEM_BYTES: u64 = 96;
+/// Without an SSD the index grows: it begins as one for items of this size, and may grow to one for items of that.
+const GROWS_FROM_ITEM_BYTES: u64 = 1024;
+const GROWS_TO_ITEM_BYTES: u64 = 64;
 /// Keys that left and are remembered, a byte each, for every item that RAM would hold.
 const GHOSTS_PER_RAM_ITEM_MAX: u64 = 4;
 /// A segment without an SSD. Records of the log go on from one to the next, and half a segment is the mean loss
@@ -82,13 +92,18 @@ impl Layout {
         // What the SSD's part of the index leaves is for items in RAM, which need entries too.
         let ram_entries = memory.saturating_sub(buffer_bytes + index_for(ssd_bytes / item)) / item;
         let entries = (ssd_bytes / item + ram_entries).max(memory / RAM_ITEM_BYTES);
-        let wanted = sizes.index_bytes.unwrap_or(index_for(entries));
+        let grows = sizes.index_grows && ssd_bytes == 0 && sizes.index_bytes.is_none();
+        let (wanted, most) = match grows {
+            true => (index_for(memory / GROWS_FROM_ITEM_BYTES), index_for(memory / GROWS_TO_ITEM_BYTES)),
+            false => (sizes.index_bytes.unwrap_or(index_for(entries)), 0),
+        };
         // More than any memory is refused below; the sums before that must not overflow.
         let wanted = wanted.min(1 << 60);
         let ram_estimate = memory.saturating_sub(wanted + buffer_bytes);
         let shards = (ram_estimate / SHARD_RAM_BYTES.max(SHARD_ITEMS * item)).clamp(1, SHARDS_MAX);
         let shards = 1_u64 << shards.ilog2();
         let buckets_per_shard = (wanted / BUCKET_BYTES / shards).max(1);
+        let buckets_per_shard_max = buckets_per_shard.max(most / BUCKET_BYTES / shards);
         let index_bytes = buckets_per_shard * shards * BUCKET_BYTES;
         let segment_bytes = match ssd_bytes {
             0 => RAM_SEGMENT_BYTES,
@@ -108,12 +123,12 @@ impl Layout {
             + pieces * size_of::<crate::ssd::piece::PieceLine>() as u64
             + ALIGN_SLACK * (shards * 3 + pieces + 8)
             + HEADER_PAGE_BYTES as u64
-            + 4096;
+            + 2 * 4096;
         let meta_bytes =
             size_of::<crate::ram::pool::OwnerWord>() + size_of::<crate::ram::pool::SegmentMeta>();
         let per_segment = segment_bytes + meta_bytes as u64;
         let segments = memory.saturating_sub(fixed) / per_segment;
-        if segments * segment_bytes < RAM_BYTES_MIN || index_bytes > u64::from(u32::MAX) * BUCKET_BYTES {
+        if segments * segment_bytes < RAM_BYTES_MIN || buckets_per_shard_max > u64::from(u32::MAX) {
             return Err(OpenError::MemoryTooSmall {
                 limit: memory,
                 index: index_bytes,
@@ -127,6 +142,7 @@ impl Layout {
         Ok(Layout {
             shards: shards as u32,
             buckets_per_shard: buckets_per_shard as u32,
+            buckets_per_shard_max: buckets_per_shard_max as u32,
             ghosts_per_shard: ghosts_per_shard as u32,
             segment_bytes: segment_bytes as usize,
             segments: segments as u32,
@@ -134,6 +150,7 @@ impl Layout {
             pieces: pieces as u32,
             ssd_segments: sizes.ssd_segments,
             arena_bytes: fixed + segments * per_segment,
+            reserve_bytes: (buckets_per_shard_max - buckets_per_shard) * shards * BUCKET_BYTES,
             index_bytes,
             table_bytes,
             buffer_bytes,
@@ -157,7 +174,7 @@ impl Layout {
     }
 
     /// All of it, to compare with another.
-    pub(crate) fn words(&self) -> [u64; 12] {
+    pub(crate) fn words(&self) -> [u64; 13] {
         let Layout { shards, buckets_per_shard, ghosts_per_shard, segment_bytes, segments, .. } = *self;
         let Layout { piece_bytes, pieces, ssd_segments, arena_bytes, index_bytes, .. } = *self;
         [
@@ -173,7 +190,13 @@ impl Layout {
             index_bytes,
             self.table_bytes,
             self.buffer_bytes,
+            self.reserve_bytes,
         ]
+    }
+
+    /// Returns how many entries the index may come to have room for.
+    pub(crate) fn index_entries_max(&self) -> u64 {
+        u64::from(self.shards) * u64::from(self.buckets_per_shard_max) * BUCKET_ENTRIES
     }
 
     /// Returns the size in bytes above which a record gets RAM segments of its own.
@@ -196,6 +219,7 @@ mod tests {
             ssd_segments: (ssd_gib * 1024 * MIB / SEGMENT_BYTES) as u32,
             item_bytes: 512,
             index_bytes: None,
+            index_grows: true,
         }
     }
 
@@ -237,6 +261,19 @@ mod tests {
             }
         }
         assert_eq!(Layout::memory_for(&sizes(0, 0), RAM_BYTES_MAX), None);
+    }
+
+    #[test]
+    fn without_an_ssd_the_index_begins_small_and_has_addresses_for_what_it_may_become() {
+        for memory in [2, 64, 1024, 100_000] {
+            let grows = Layout::new(&sizes(memory, 0)).expect("fits");
+            let (least, most) = (grows.index_bytes, grows.index_bytes + grows.reserve_bytes);
+            assert!(grows.arena_bytes <= memory * MIB && least <= memory * MIB / 100, "{grows:?}");
+            assert!(most >= memory * MIB / 8, "{grows:?}");
+            let given = Sizes { index_bytes: Some(memory * MIB / 10), ..sizes(memory, 0) };
+            assert_eq!(Layout::new(&given).expect("fits").reserve_bytes, 0);
+        }
+        assert_eq!(Layout::new(&sizes(64, 1)).expect("fits").reserve_bytes, 0);
     }
 
     #[test]

@@ -76,7 +76,11 @@ impl Store {
         let own = self.shard_of(call.hash);
         let mut reservation = None;
         for _ in 0..ATTEMPTS_MAX {
-            let ended = attempt(&mut self.change(own), &mut reservation);
+            let ended = {
+                let mut shard = self.change(own);
+                self.grow_index(own, &mut shard);
+                attempt(&mut shard, &mut reservation)
+            };
             let made = match ended {
                 Attempt::Done(result) => return Step::Done(result),
                 Attempt::Read(plan) => return Step::Read(plan),
@@ -132,7 +136,15 @@ fn write(
     value: &[&[u8]],
     reservation: &mut Option<Reservation>,
 ) -> Attempt<()> {
-    if old.is_none() && !shard.has_slot(tiers, call.now, call.hash) {
+    let has_slot = match old {
+        None => shard.has_slot(tiers, call.now, call.hash),
+        // Another key's item, with the same tag, would give way.
+        Some((_, entry)) if !tiers.evict && entry.state() != State::Ssd => {
+            shard.ram_record(tiers, entry).key() == call.key
+        }
+        Some(_) => true,
+    };
+    if !has_slot {
         return Attempt::NoSlot;
     }
     let hot = old.map_or(0, |(_, old)| old.hot());
@@ -148,13 +160,7 @@ fn write(
         }
         let queue = Store::queue_for(shard, call.hash, old.is_none());
         let offset = shard.adopt(tiers, queue, header, record, None);
-        shard.place(
-            tiers,
-            call.now,
-            call.hash,
-            old,
-            Entry::ram(call.hash.tag(), hot, State::RamLarge, offset),
-        );
+        shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash, hot, State::RamLarge, offset));
         return Attempt::Done(());
     }
     if let Some((slot, entry)) = old.filter(|(_, entry)| entry.state() == State::Ram)
@@ -175,6 +181,6 @@ fn write(
     if old.is_some() {
         tiers.note_freed(header.ram_bytes());
     }
-    shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash.tag(), hot, State::Ram, offset));
+    shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash, hot, State::Ram, offset));
     Attempt::Done(())
 }

@@ -58,9 +58,17 @@ pub(crate) struct ShardHead {
     pub queues: [Queue; 2],
     /// The segments being filled, likewise: number + 1 above, bytes used below; 0 for none.
     open: [u64; 2],
+    /// Buckets of the index in use.
+    buckets: u64,
 }
 
-const _: () = assert!(size_of::<ShardHead>() == 12 * 8 + 2 * size_of::<Queue>() + 2 * 8, "no padding");
+const _: () = assert!(size_of::<ShardHead>() == 13 * 8 + 2 * size_of::<Queue>() + 2 * 8, "no padding");
+
+/// How full an index is before it grows. From 91 percent on entries give way between two doublings, while part of the
+/// buckets are to hold twice as much as the others.
+pub(crate) const INDEX_FILL_PERCENT: u64 = 88;
+/// Buckets taken into use in one step: a few microseconds.
+const SPLITS_MAX: u32 = 64;
 
 /// In a shard's generation: a panic ended a change, so nothing of the shard is believed.
 const GIVEN_UP: u64 = 1 << 63;
@@ -243,6 +251,7 @@ impl Shard {
     pub(crate) fn begin_queues(&mut self) {
         self.head_mut().queues = [Queue::new(1), Queue::new(2)];
         self.head_mut().open = [0; 2];
+        self.head_mut().buckets = self.index.count().into();
     }
 
     #[inline]
@@ -347,6 +356,21 @@ impl Shard {
             if new.state() == State::Ram {
                 self.log_bytes += header.ram_bytes() as u64;
             }
+        }
+    }
+
+    /// Whether the index should grow before more is stored.
+    #[inline]
+    pub(crate) fn is_index_short(&self) -> bool {
+        self.index.may_grow() && self.head().index_entries * 100 > self.index.capacity() * INDEX_FILL_PERCENT
+    }
+
+    /// Takes more buckets of the index into use, as many as are granted or one step can.
+    pub(crate) fn grow_index(&mut self, granted: u32) {
+        for _ in 0..granted.saturating_sub(self.index.count()).min(SPLITS_MAX) {
+            self.index.begin_split();
+            self.head_mut().buckets += 1;
+            self.index.end_split();
         }
     }
 

@@ -4,6 +4,7 @@
 mod ages;
 mod change;
 pub(crate) mod compaction;
+mod growth;
 mod limit;
 mod listing;
 mod open;
@@ -18,7 +19,6 @@ use crate::clock::Seconds;
 use crate::entry::State;
 use crate::evict::{Evicted, Patience};
 use crate::hash::KeyHash;
-use crate::index::{Bucket, buckets_of};
 use crate::layout::Layout;
 use crate::prefetch::prefetch;
 use crate::read::ReadPlan;
@@ -27,6 +27,7 @@ use crate::ssd::health::{Access, SsdEvent};
 use crate::ssd::write::WriteJob;
 use crate::tiers::Tiers;
 
+use growth::{Growth, Whereabouts};
 use sweep::Sweep;
 
 pub use ages::Ages;
@@ -106,8 +107,8 @@ pub struct Store {
     pub(crate) tiers: Tiers,
     pub(crate) shards: Vec<Mutex<Shard>>,
     layout: Layout,
-    /// Each shard's index, by address and buckets.
-    indexes: Vec<(usize, u32)>,
+    indexes: Vec<Whereabouts>,
+    growth: Growth,
     start: Start,
     next_victim: AtomicU32,
     /// The memory limit the arena was made for, and the one in force.
@@ -128,10 +129,7 @@ impl Store {
     /// Begins to fetch the key's index buckets into the processor's cache, so that a batch's misses overlap.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
-        let (start, buckets) = self.indexes[self.shard_of(hash) as usize];
-        for bucket in buckets_of(hash, buckets) {
-            prefetch(start + bucket as usize * size_of::<Bucket>());
-        }
+        self.indexes[self.shard_of(hash) as usize].prefetch(hash);
     }
 
     /// Begins to fetch the key's item itself, if it is in RAM. Worth its while once the buckets have had the
@@ -310,17 +308,18 @@ impl Store {
 
     /// What the store knows of itself.
     pub fn stats(&self) -> Stats {
-        let log = &self.tiers.log;
+        let (log, pool) = (&self.tiers.log, &self.tiers.pool);
+        let ram_segments = self.layout.segments - pool.lent_count();
         let (shards_repaired, shards_reset) = self.shards_repaired_and_reset();
         let mut stats = Stats {
             arena_bytes: self.layout.arena_bytes,
-            ram_tier_bytes: u64::from(self.layout.segments) * self.layout.segment_bytes as u64,
+            ram_tier_bytes: u64::from(ram_segments) * self.layout.segment_bytes as u64,
             ram_segment_bytes: self.layout.segment_bytes as u64,
-            ram_segments: u64::from(self.layout.segments),
-            ram_segments_free: u64::from(self.tiers.pool.free_count()),
-            ram_segments_reserved: u64::from(self.tiers.pool.reserved_count()),
-            ram_segments_withheld: u64::from(self.tiers.pool.withheld_count()),
-            index_bytes: self.layout.index_bytes,
+            ram_segments: ram_segments.into(),
+            ram_segments_free: pool.free_count().into(),
+            ram_segments_reserved: pool.reserved_count().into(),
+            ram_segments_withheld: pool.withheld_count().into(),
+            index_capacity_max: self.layout.index_entries_max(),
             table_bytes: self.layout.table_bytes,
             buffer_bytes: self.layout.buffer_bytes,
             shards: u64::from(self.layout.shards),
@@ -345,6 +344,7 @@ impl Store {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             let head = shard.head();
             stats.index_capacity += shard.index.capacity();
+            stats.index_bytes += shard.index.bytes();
             stats.index_entries += head.index_entries;
             stats.index_evictions += head.index_evictions;
             let [small, main] =
@@ -387,7 +387,7 @@ impl Store {
     pub fn check(&self) -> Result<(), String> {
         let pool = &self.tiers.pool;
         let (free, reserved) = (pool.free_count(), pool.reserved_count());
-        let mut known = free + reserved + pool.withheld_count();
+        let mut known = free + reserved + pool.withheld_count() + pool.lent_count();
         for (number, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             shard.check(&self.tiers).map_err(|what| format!("shard {number}: {what}"))?;
@@ -436,6 +436,7 @@ pub struct Stats {
     pub ram_segments_withheld: u64,
     pub index_bytes: u64,
     pub index_capacity: u64,
+    pub index_capacity_max: u64,
     pub index_entries: u64,
     pub index_evictions: u64,
     pub table_bytes: u64,

@@ -8,6 +8,8 @@ mod capacity;
 mod commands;
 #[path = "behaviour/expiry.rs"]
 mod expiry;
+#[path = "behaviour/growth.rs"]
+mod growth;
 #[path = "behaviour/large.rs"]
 mod large;
 #[path = "behaviour/limit.rs"]

@@ -245,6 +245,34 @@ fn no_instant_of_a_move_in_a_full_index_empties_a_shard() {
 }
 
 #[test]
+fn no_instant_of_an_index_that_grows_costs_an_item() {
+    if !CAN_KILL {
+        return;
+    }
+    let (mut steps, mut in_changes) = (1, 0);
+    loop {
+        let mut life = Life::new(2, 0);
+        let capacity = life.rig().store.stats().index_capacity;
+        (0..capacity * 87 / 100).for_each(|i| life.set(&format!("item-{i}"), i.to_le_bytes().to_vec()));
+        let set_more = || {
+            for i in 0..60 {
+                life.rig().set(&format!("new-{i}"), b"new");
+            }
+        };
+        let Some(left) = life.dies(steps, set_more) else {
+            assert!(life.rig().store.stats().index_capacity > capacity);
+            break;
+        };
+        life.begin_again(left);
+        life.verify("growth", "", None);
+        assert_eq!(life.lost, 0, "after {steps} steps");
+        in_changes += life.in_changes;
+        steps += 1 + steps / 100;
+    }
+    assert!(in_changes > 100, "{in_changes} ends in a change");
+}
+
+#[test]
 fn no_instant_of_making_room_empties_a_shard() {
     if !CAN_KILL {
         return;

@@ -40,6 +40,7 @@ fn ten_million_operations_are_never_answered_wrong() {
     // A model that never meets the SSD proves nothing about it.
     assert!(seen[0].ssd_hits > 50_000 && seen[0].ram_hits > 50_000 && seen[0].misses > 10_000, "{seen:?}");
     assert!(seen[0].header_reads > 1_000, "{seen:?}");
+    assert!(seen[2].index_growth > 1.2, "{seen:?}");
     assert!(seen[0].turns >= 1 && seen[0].mutations_on_ssd > 10_000 && seen[0].rescues > 0, "{seen:?}");
 }
 
@@ -76,16 +77,22 @@ fn a_process_that_ends_anywhere_leaves_nothing_wrong_behind() {
     let times = times();
     let base = Options { keys: 10_000, memory_bytes: 12 << 20, ssd_segments: 8, ..Options::small() };
     let base = Options { operations: 60_000 * times, crash_one_in: 1_000, large_one_in: 8, ..base };
+    // Their index grows, where a process lives long enough.
+    let small_items =
+        Options { seed: seed ^ 4, operations: 200_000 * times, ssd_segments: 0, ..Options::small() };
+    let small_items = Options { crash_one_in: 10_000, ..small_items };
     let options = [
         Options { seed, operations: 200_000 * times, large_one_in: 4, ..base.clone() },
         Options { seed: seed ^ 1, keys: 30_000, ..base.clone() },
         Options { seed: seed ^ 2, keys: 30_000, ssd_segments: 0, ..base.clone() },
         Options { seed: seed ^ 3, keys: 3_000, evict: false, ..base },
+        small_items,
     ];
     let seen: Vec<_> = options.iter().map(run).collect();
     for seen in &seen {
         println!("{seen:?}");
     }
+    assert!(seen[4].index_growth > 1.1, "{seen:?}");
     let total = |of: fn(&Seen) -> u64| seen.iter().map(of).sum::<u64>();
     let (crashes, repaired) = (total(|seen| seen.crashes), total(|seen| seen.shards_repaired));
     println!("{crashes} ends, {repaired} of them in a change of a shard, which none emptied");

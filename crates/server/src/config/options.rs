@@ -72,7 +72,8 @@ pub const OPTIONS: &[Opt] = {
          when their segment is reused; beyond that, and always with 0, the oldest items go"),
     opt(Id::IndexMemory, None, "index-memory", Megabytes,
         Computed { how: "from the SSD's size and item-size", example: "32m" }, Larder,
-        "RAM for the index, out of the memory limit"),
+        "RAM for the index, out of the memory limit; without an SSD the index grows with the items unless \
+         this is given"),
     opt(Id::ItemSize, None, "item-size", Bytes, Is("512"), Larder,
         "the size of a typical item, from which the index is sized; smaller items need a larger index"),
     opt(Id::ConnMemory, None, "conn-memory", Megabytes, Is("64m"), Larder,

@@ -35,9 +35,9 @@ fn refusal(args: &[&str]) -> String {
 #[test]
 fn it_says_how_many_items_there_is_room_for_in_eighty_columns() {
     let (text, warnings, _) = said(Folder::new(), &["-m", "64", "--ssd", "none"]);
-    // Of 512 bytes with the key, 110,820 were found again of more.
-    assert!(text.contains("  room    for about 110,000 items of 512 bytes\n"), "{text}");
-    assert!(text.contains("  memory  64 MiB: items 57."), "{text}");
+    // Of 512 bytes with the key, 119,675 were found again of 200,000.
+    assert!(text.contains("  room    for about 120,000 items of 512 bytes\n"), "{text}");
+    assert!(text.contains("  memory  64 MiB: items 63.0"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(warnings, "", "there is nothing to warn of");
 }

@@ -363,12 +363,12 @@ impl Shard {
             record.push(call.key);
             record.push(&value);
             let offset = self.adopt(tiers, RamQueue::Main, header, record, Some(home));
-            let promoted = Entry::ram(call.hash.tag(), 0, State::RamLarge, offset);
+            let promoted = Entry::ram(call.hash, 0, State::RamLarge, offset);
             self.place(tiers, call.now, call.hash, Some((seen.slot, entry)), promoted);
         } else if let Some(offset) =
             self.append(tiers, RamQueue::Main, header, call.key, &[&value], Some(home))
         {
-            let promoted = Entry::ram(call.hash.tag(), 0, State::Ram, offset);
+            let promoted = Entry::ram(call.hash, 0, State::Ram, offset);
             self.place(tiers, call.now, call.hash, Some((seen.slot, entry)), promoted);
         }
     }

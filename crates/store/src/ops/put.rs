@@ -263,7 +263,7 @@ fn store_new(
             let queue = Store::queue_for(shard, call.hash, old.is_none());
             let hot = old.map_or(0, |(_, old)| old.hot());
             let offset = shard.adopt(tiers, queue, &header, incoming.record, None);
-            let entry = Entry::ram(call.hash.tag(), hot, State::RamLarge, offset);
+            let entry = Entry::ram(call.hash, hot, State::RamLarge, offset);
             shard.place(tiers, call.now, call.hash, old, entry);
             Attempt::Done(PutResult::Stored(header.cas))
         }

@@ -21,6 +21,7 @@ mod log;
 mod reservation;
 mod withhold;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -101,13 +102,15 @@ pub(crate) struct Pool {
     owner_words: Region<OwnerWord>,
     meta: Region<SegmentMeta>,
     segment_bytes: usize,
-    free: Mutex<Vec<u32>>,
+    free: Mutex<VecDeque<u32>>,
     /// The length of `free`, written under its lock only, so that it never shows more than there are.
     free_count: AtomicU32,
     reserved: AtomicU32,
     /// Free segments that are kept out of use, and how many segments may be in use.
     withheld: Mutex<Vec<u32>>,
     limit: AtomicU32,
+    /// Segments whose memory has become part of an index. They count as free, and are on no list.
+    lent: AtomicU32,
     owners: AtomicU32,
 }
 
@@ -131,6 +134,7 @@ impl Pool {
             reserved: AtomicU32::new(0),
             withheld: Mutex::new(Vec::new()),
             limit: AtomicU32::new(count as u32),
+            lent: AtomicU32::new(0),
             owners: AtomicU32::new(FIRST_OWNER),
             meta,
         })
@@ -170,7 +174,7 @@ impl Pool {
     fn pop_free(&self, owner: u32) -> Option<SegmentId> {
         let id = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            let id = free.pop()?;
+            let id = free.pop_back()?;
             self.free_count.store(free.len() as u32, Relaxed);
             id
         };
@@ -195,7 +199,7 @@ impl Pool {
         step();
         self.owner_word(id).store(FREE, Relaxed);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.push(id.0);
+        free.push_back(id.0);
         self.free_count.store(free.len() as u32, Relaxed);
     }
 

@@ -8,6 +8,7 @@
 use super::tally::Tally;
 use super::{RamQueue, Shard};
 use crate::entry::{Entry, State, pages_of_class};
+use crate::hash::KeyHash;
 use crate::prefetch::prefetch;
 use crate::ram::pool::attach::{Claims, Kept};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
@@ -57,7 +58,8 @@ impl Shard {
         // A repair puts them back into a queue.
         let were_landing = if interrupted { &[] } else { were_landing };
         let mut claims = Claims::new(kept);
-        let sound = !self.is_given_up() && (!interrupted || self.repair(tiers).is_some());
+        let has_index = self.index.resume(self.head().buckets);
+        let sound = has_index && !self.is_given_up() && (!interrupted || self.repair(tiers).is_some());
         let counted = match sound {
             true => self.count(tiers, (number, shards), were_landing, &mut claims),
             false => None,
@@ -155,7 +157,7 @@ impl Shard {
         let header = Header::decode(bytes)?;
         let key = bytes.get(HEADER_BYTES..HEADER_BYTES + usize::from(header.key_len))?;
         let hash = tiers.hasher.hash(key);
-        let entry = Entry::ram(hash.tag(), 0, State::RamLarge, tiers.pool.offset(head, 0));
+        let entry = Entry::ram(hash, 0, State::RamLarge, tiers.pool.offset(head, 0));
         let right = LARGE_PREFIX_BYTES + header.bytes() == tiers.pool.used(head)
             && header.tag == hash.tag()
             && hash.shard(shards) == number;
@@ -176,7 +178,7 @@ impl Shard {
         (number, shards): (u32, u32),
         (id, used): (SegmentId, usize),
         rest: Option<Rest>,
-        found: &mut Vec<(crate::hash::KeyHash, u32, Header)>,
+        found: &mut Vec<(KeyHash, u32, Header)>,
         count: &mut Count,
     ) -> Option<Option<Rest>> {
         let pool = &tiers.pool;
@@ -191,13 +193,13 @@ impl Shard {
         if first != rest_bytes.min(pool.segment_bytes()) || !first.is_multiple_of(RAM_ALIGN) {
             return None;
         }
-        let (start, buckets) = self.index.span();
+        let ((start, stride), shape) = (self.index.address(), self.index.shape());
         found.clear();
         let mut at = rest_bytes;
         while at < used {
             let record = Head::parse(&bytes[at..])?;
             let hash = tiers.hasher.hash(record.key);
-            prefetch(start + hash.bucket(buckets) as usize * 64);
+            prefetch(start + shape.bucket(hash) as usize * stride);
             found.push((hash, at as u32, record.header));
             at += record.header.ram_bytes();
         }
@@ -209,9 +211,10 @@ impl Shard {
             }
             _ => return None,
         };
-        let queue = self.queue_with(tiers, Entry::ram(0, 0, State::Ram, tiers.pool.offset(id, 0)));
+        let queue =
+            self.queue_with(tiers, Entry::ram(KeyHash::default(), 0, State::Ram, tiers.pool.offset(id, 0)));
         for (hash, at, header) in &*found {
-            let here = Entry::ram(hash.tag(), 0, State::Ram, tiers.pool.offset(id, *at as usize));
+            let here = Entry::ram(*hash, 0, State::Ram, tiers.pool.offset(id, *at as usize));
             // One that the index does not find was overwritten or deleted.
             if self.index.find_place(*hash, here).is_some() {
                 if header.tag != hash.tag() || hash.shard(shards) != number {

@@ -1,10 +1,11 @@
 //! Repairs a shard that was being changed when its process ended.
 //!
-//! The index is right at every instant of a change: each entry leads to a whole record, written before the entry
-//! and given up after it, or to the one record that was being changed where it lies. So that record is dropped,
-//! and everything else is made to agree with the index: queues hold the segments that their links lead to,
-//! without those behind the open one, which were being filled, and without large records that no entry leads
-//! to. Any other segment is free. Whether the result holds together is checked as for every other shard.
+//! The index is right at every instant of a change: each entry leads to a whole record, written before the
+//! entry and given up after it, or to the one record that was being changed where it lies. So that record is
+//! dropped, what an index that grew has in two buckets is cleared from the earlier one, and everything else is
+//! made to agree with the index: queues hold the segments that their links lead to, without those behind the
+//! open one, which were being filled, and without large records that no entry leads to. Any other segment is
+//! free. Whether the result holds together is checked as for every other shard.
 
 use std::collections::BTreeSet;
 
@@ -18,6 +19,7 @@ impl Shard {
     /// Puts a half-changed shard in order; `None` if no interrupted change can have left it so. May itself be
     /// ended at any instant, and then be done again.
     pub(super) fn repair(&mut self, tiers: &Tiers) -> Option<()> {
+        self.index.clear_moved();
         self.drop_rewritten(tiers)?;
         self.index.end_move().then_some(())?;
         self.rebuild_queues(tiers)

@@ -36,7 +36,8 @@ impl Store {
             }
         };
         let least = (RAM_BYTES_MIN / layout.segment_bytes) as u32;
-        if segments < least.max(layout.shards * SHARD_SEGMENTS_MIN).min(layout.segments) {
+        let usable = segments.saturating_sub(pool.lent_count());
+        if usable < least.max(layout.shards * SHARD_SEGMENTS_MIN).min(layout.segments) {
             return false;
         }
         if !pool.set_limit(segments) {
@@ -49,7 +50,7 @@ impl Store {
     /// Takes one bounded step towards a memory limit that was lowered.
     pub(super) fn shrink(&self, now: Seconds) {
         let (tiers, pool) = (&self.tiers, &self.tiers.pool);
-        if pool.limit() == pool.count() {
+        if pool.limit() + pool.lent_count() == pool.count() {
             return;
         }
         let segments = |bytes: usize| (bytes / self.layout.segment_bytes).max(1) as u32;

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::Store;
 use crate::clock::{Expiry, Seconds};
 use crate::entry::{Entry, State};
+use crate::hash::KeyHash;
 use crate::ops::is_gone;
 use crate::ram::pool::SegmentId;
 use crate::record::Head;
@@ -63,7 +64,9 @@ impl Shard {
                     return;
                 }
                 let entries = match tiers.pool.is_large(id) {
-                    true => vec![Entry::ram(0, 0, State::RamLarge, tiers.pool.offset(id, 0))],
+                    true => {
+                        vec![Entry::ram(KeyHash::default(), 0, State::RamLarge, tiers.pool.offset(id, 0))]
+                    }
                     false => self.entries_of(tiers, id, used),
                 };
                 records = records.saturating_sub(entries.len());
@@ -71,7 +74,7 @@ impl Shard {
                     let record = self.ram_record(tiers, entry);
                     let header = record.header();
                     let hash = tiers.hasher.hash(record.key());
-                    let here = Entry::ram(hash.tag(), 0, entry.state(), entry.ram_offset());
+                    let here = Entry::ram(hash, 0, entry.state(), entry.ram_offset());
                     if most > 0
                         && self.index.find_place(hash, here).is_some()
                         && !is_gone(header, now, tiers.epoch())
@@ -95,7 +98,7 @@ impl Shard {
         let (mut entries, mut at) = (Vec::new(), tiers.pool.first(id));
         while at < used {
             let Some(head) = Head::parse(&bytes[at..used.min(bytes.len())]) else { break };
-            entries.push(Entry::ram(0, 0, State::Ram, tiers.pool.offset(id, at)));
+            entries.push(Entry::ram(KeyHash::default(), 0, State::Ram, tiers.pool.offset(id, at)));
             at += head.header.ram_bytes();
         }
         entries

@@ -10,6 +10,7 @@ use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
 use super::compaction::Compaction;
+use super::growth::{Growth, Whereabouts};
 use super::sweep::Sweep;
 use super::{Config, Span, Store};
 use crate::admit::Budget;
@@ -95,8 +96,9 @@ impl Store {
             None => (config.seed, Some(Cold::NoFile)),
         };
         let file = config.memory_file.as_ref().map(|memory| &*memory.file);
-        let map = |source| OpenError::Map { bytes: layout.arena_bytes, source };
-        let mut arena = Arena::new(layout.arena_bytes as usize, file).map_err(map)?;
+        let bytes = layout.arena_bytes + layout.reserve_bytes;
+        let mut arena =
+            Arena::new(bytes as usize, file).map_err(|source| OpenError::Map { bytes, source })?;
         if config.memory_file.as_ref().is_some_and(|memory| memory.allocate) {
             arena = arena.with_limited_room();
         }
@@ -132,15 +134,19 @@ impl Store {
         let lines = arena.carve(layout.pieces as usize);
         let pool = Pool::new(memory, arena.carve(segments), arena.carve(segments), layout.segment_bytes);
         let table = Table::new(arena.carve(homes.len()));
-        let mut indexes = Vec::new();
-        let shards = (0..layout.shards)
-            .map(|_| {
-                let index = Index::new(arena.carve(layout.buckets_per_shard as usize));
-                indexes.push(index.span());
-                let ghost = arena.carve(layout.ghosts_per_shard as usize);
-                Mutex::new(Shard::new(index, pool.new_owner(), arena.carve(1), ghost, layout.segment_bytes))
-            })
-            .collect();
+        let ghosts = layout.ghosts_per_shard as usize;
+        let heads: Vec<_> = (0..layout.shards).map(|_| (arena.carve(1), arena.carve(ghosts))).collect();
+        // Last, since only the front of it is in use.
+        let (buckets, stretch) =
+            arena.carve_strided(layout.buckets_per_shard_max as usize, layout.shards as usize);
+        let growth = Growth::new(stretch, &layout);
+        let indexes = buckets.into_iter().map(|buckets| Index::new(buckets, layout.buckets_per_shard));
+        let mut whereabouts = Vec::new();
+        let shards = indexes.zip(heads).map(|(index, (head, ghost))| {
+            whereabouts.push(Whereabouts::new(&index));
+            Mutex::new(Shard::new(index, pool.new_owner(), head, ghost, layout.segment_bytes))
+        });
+        let shards = shards.collect();
         let rules = Rules {
             store: seed,
             piece_bytes: layout.piece_bytes,
@@ -163,7 +169,8 @@ impl Store {
             tiers,
             shards,
             layout,
-            indexes,
+            indexes: whereabouts,
+            growth,
             start: Start::Cold(Cold::NoFile),
             next_victim: AtomicU32::new(0),
             memory_bytes: config.memory_bytes,
@@ -224,12 +231,14 @@ impl Store {
         })
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         tiers.pool.free_the_rest(&kept);
+        let items_on_ssd = tiers.log.table.items();
+        self.lend_again();
         // Entries into what was filled anew are cleared: the sweep owes nothing.
         *self.swept.get_mut().unwrap_or_else(PoisonError::into_inner) =
-            Sweep::begin(tiers.log.table.openings());
+            Sweep::begin(self.tiers.log.table.openings());
         let sum = |of: fn(&(u64, u64, u64)) -> u64| counts.iter().map(of).sum::<u64>();
         Start::Warm {
-            items: sum(|count| count.0) + tiers.log.table.items(),
+            items: sum(|count| count.0) + items_on_ssd,
             shards_repaired: sum(|count| count.1),
             shards_reset: sum(|count| count.2),
         }
@@ -244,6 +253,7 @@ fn open_memory(
     seed: u64,
 ) -> Result<(u64, Option<Cold>), OpenError> {
     let bytes = identity.layout.arena_bytes;
+    let all_bytes = bytes + identity.layout.reserve_bytes;
     let map = |source| OpenError::Map { bytes, source };
     let (seed, cold) = match identity.examine(&memory.file).map_err(map)? {
         Content::Arena(seed) => (seed, None),
@@ -252,7 +262,7 @@ fn open_memory(
         Content::Foreign => return Err(OpenError::NotMemory),
     };
     if cold.is_some() {
-        identity.begin(&memory.file, seed).and_then(|()| memory.file.set_len(bytes)).map_err(map)?;
+        identity.begin(&memory.file, seed).and_then(|()| memory.file.set_len(all_bytes)).map_err(map)?;
     }
     if memory.allocate
         && let Err(source) = allocate(&memory.file, bytes, cold.is_some())
@@ -307,6 +317,8 @@ fn sizes_of(config: &Config) -> Result<Sizes, OpenError> {
         })?,
         item_bytes: config.item_bytes,
         index_bytes: config.index_bytes,
+        // What may not be evicted is not moved out of the way of an index either, once RAM is full.
+        index_grows: config.evict,
     })
 }
 

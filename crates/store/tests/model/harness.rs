@@ -60,6 +60,8 @@ pub fn times() -> u64 {
 /// What was met on the way.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
+    /// Entries the index has room for at the end, for each that it had room for at first.
+    pub index_growth: f64,
     pub ram_hits: u64,
     pub ssd_hits: u64,
     /// Plain reads without the value that one page was read for.
@@ -157,6 +159,7 @@ pub fn run(options: &Options) -> Seen {
     };
     options.faults.iter().for_each(|rule| sim.device.inject(rule.clone()));
     sim.store.make_ready(&config, b"simulated");
+    let capacity = sim.store.stats().index_capacity;
     while sim.operation < options.operations {
         sim.step_and_maybe_die();
     }
@@ -168,6 +171,7 @@ pub fn run(options: &Options) -> Seen {
     sim.seen.turns = (sim.written + stats.ssd_bytes_written) / ssd_bytes.max(1);
     let counts = sim.device.counts();
     sim.seen.faults = counts.total();
+    sim.seen.index_growth = stats.index_capacity as f64 / capacity as f64;
     sim.seen.ssd_errors += stats.ssd_errors;
     sim.seen.cleaned += stats.ssd_segments_cleaned;
     sim.seen.evictions_ssd += stats.evictions_ssd;

@@ -180,7 +180,7 @@ impl Pool {
                     step();
                     word.store(FREE, Relaxed);
                 }
-                free.push(id as u32);
+                free.push_back(id as u32);
             }
         }
         self.free_count.store(free.len() as u32, Relaxed);

@@ -1,7 +1,8 @@
-//! Segments taken out of use, so that a store takes less memory than its arena was made with.
+//! Segments taken out of use: withheld, so that a store takes less memory than its arena was made with, or lent to an
+//! index that grows, for good.
 //!
-//! A withheld segment is free (its owner word says so) and on no free list. A later process, which works out
-//! its free list from the owner words, begins with all segments in use again.
+//! Such a segment is free (its owner word says so) and on no free list. A later process, which works out its free list
+//! from the owner words, begins with all segments in use again, and lends as many as its index has taken.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::*;
@@ -11,7 +12,32 @@ use super::{Pool, SegmentId};
 impl Pool {
     /// Returns how many segments may be in use.
     pub(crate) fn limit(&self) -> u32 {
-        self.limit.load(Relaxed)
+        self.limit.load(Relaxed).saturating_sub(self.lent_count())
+    }
+
+    /// Returns how many segments are lent to the index.
+    pub(crate) fn lent_count(&self) -> u32 {
+        self.lent.load(Relaxed)
+    }
+
+    /// Lends a free segment to the index, and gives its memory back to the system. Returns false if no more than
+    /// `spare` are free.
+    ///
+    /// The one that has been free for longest is taken: while the tier fills for the first time those are its last ones,
+    /// so that large pages of memory stay whole.
+    pub(crate) fn lend(&self, spare: u32) -> bool {
+        let id = {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            if free.len() <= spare as usize {
+                return false;
+            }
+            let Some(id) = free.pop_front() else { return false };
+            self.free_count.store(free.len() as u32, Relaxed);
+            id
+        };
+        self.discard(SegmentId(id));
+        self.lent.fetch_add(1, Relaxed);
+        true
     }
 
     /// Returns how many segments are withheld.
@@ -49,7 +75,7 @@ impl Pool {
     /// system. Returns how many are still to be withheld.
     pub(crate) fn withhold(&self, most: u32, spare: u32) -> u32 {
         let mut withheld = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
-        let excess = (self.count() - self.limit()).saturating_sub(withheld.len() as u32);
+        let excess = (self.count() - self.limit.load(Relaxed)).saturating_sub(withheld.len() as u32);
         let mut taken = 0;
         while taken < excess.min(most) {
             let id = {
@@ -57,7 +83,7 @@ impl Pool {
                 if free.len() <= spare as usize {
                     break;
                 }
-                let Some(id) = free.pop() else { break };
+                let Some(id) = free.pop_back() else { break };
                 self.free_count.store(free.len() as u32, Relaxed);
                 id
             };
