@@ -1,8 +1,9 @@
-//! Segments taken out of use: withheld, so that a store takes less memory than its arena was made with, or lent to an
-//! index that grows, for good.
+//! Segments taken out of use: withheld, so that a store takes less memory than its arena was made with, or lent
+//! to an index that grows, for good.
 //!
-//! Such a segment is free (its owner word says so) and on no free list. A later process, which works out its free list
-//! from the owner words, begins with all segments in use again, and lends as many as its index has taken.
+//! Such a segment is free (its owner word says so) and on no free list. A later process, which works out its
+//! free list from the owner words, begins with all segments in use again, and lends as many as its index has
+//! taken.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::*;
@@ -23,8 +24,8 @@ impl Pool {
     /// Lends a free segment to the index, and gives its memory back to the system. Returns false if no more than
     /// `spare` are free.
     ///
-    /// The one that has been free for longest is taken: while the tier fills for the first time those are its last ones,
-    /// so that large pages of memory stay whole.
+    /// The one that has been free for longest is taken: while the tier fills for the first time those are its
+    /// last ones, so that large pages of memory stay whole.
     pub(crate) fn lend(&self, spare: u32) -> bool {
         let id = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
