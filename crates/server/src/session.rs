@@ -54,6 +54,8 @@ pub struct Ctx<'a> {
     pub read_room: usize,
     /// While this is not 0, another read may be asked for; each takes its bytes off.
     pub read_bytes: usize,
+    /// Set when there is no memory for a read that could else be asked for.
+    pub memory_is_short: bool,
     /// Whether the peer was served less than its share.
     pub is_light: bool,
     /// With more than this to send, the session executes nothing further until some of it is sent.
@@ -543,11 +545,14 @@ impl Session {
     }
 
     fn claim_read(ctx: &mut Ctx<'_>, bytes: usize) -> bool {
-        let may = ctx.reads.len() < ctx.read_room && ctx.read_bytes > 0;
-        let claimed = may && Self::claim_memory(ctx, bytes);
+        if ctx.reads.len() >= ctx.read_room || ctx.read_bytes == 0 {
+            return false;
+        }
+        let claimed = Self::claim_memory(ctx, bytes);
         if claimed {
             ctx.read_bytes = ctx.read_bytes.saturating_sub(bytes);
         }
+        ctx.memory_is_short |= !claimed;
         claimed
     }
 

@@ -120,7 +120,7 @@ pub struct Worker {
     /// What replies are encoded in.
     output: Vec<u8>,
     reclaim: Reclaim,
-    /// The connection whose turn it is to read found no memory for its read.
+    /// A connection that could read otherwise found no memory for its read.
     read_is_blocked: bool,
     /// Connections with an answer from the SSD to send, while completions are taken.
     answered: Vec<u64>,
@@ -351,8 +351,8 @@ impl Worker {
                 return;
             }
             let Some(token) = self.connections.take_read_waiter() else { return };
-            if !self.wake_to_read(token, room.div_ceil(left)) {
-                self.read_is_blocked = true;
+            self.wake_to_read(token, room.div_ceil(left));
+            if self.read_is_blocked {
                 return;
             }
         }

@@ -128,12 +128,14 @@ impl Worker {
             instant: self.instant,
             read_room: share.reads,
             read_bytes: share.bytes,
+            memory_is_short: false,
             is_light,
             output_bytes_max,
             reads: self.in_flight.wanted(),
         };
         let before = connection.session.out.bytes();
         call(&mut connection.session, &mut ctx);
+        self.read_is_blocked |= ctx.memory_is_short;
         let encoded = connection.session.out.bytes().saturating_sub(before) + connection.session.take_cost();
         let asked = self.in_flight.wanted_bytes();
         if asked + encoded > 0 {
@@ -191,13 +193,10 @@ impl Worker {
         self.drive_on(token, Some(share));
     }
 
-    /// Gives a connection that waited for it its turn to read. Returns whether it could read something, or had
-    /// no need to.
-    pub(super) fn wake_to_read(&mut self, token: u64, reads: usize) -> bool {
-        let before = self.in_flight.asked_bytes();
+    /// Gives a connection that waited for it its turn to read.
+    pub(super) fn wake_to_read(&mut self, token: u64, reads: usize) {
         self.drive_on(token, Some(ReadShare { reads, bytes: READ_QUANTUM_BYTES }));
-        let waits = self.connections.session(token).is_some_and(|session| session.wait() == Wait::Reads);
-        !waits || self.in_flight.asked_bytes() > before
+        self.read_is_blocked |= self.is_waiting_for_memory(token);
     }
 
     fn is_waiting_for_memory(&mut self, token: u64) -> bool {

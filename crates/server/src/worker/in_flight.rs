@@ -57,8 +57,6 @@ pub(super) struct InFlight {
     reads: usize,
     read_bytes: usize,
     read_bytes_max: usize,
-    /// Bytes that sessions have asked to read so far.
-    asked_bytes: u64,
     failures_logged: Option<std::time::Instant>,
 }
 
@@ -80,7 +78,6 @@ impl InFlight {
             reads: 0,
             read_bytes: 0,
             read_bytes_max: READ_BYTES_MAX / config.threads.max(1),
-            asked_bytes: 0,
             failures_logged: None,
         }
     }
@@ -93,11 +90,6 @@ impl InFlight {
         } else {
             depth.saturating_sub(self.reads + self.deferred.len())
         }
-    }
-
-    /// Bytes that sessions have asked to read so far.
-    pub(super) fn asked_bytes(&self) -> u64 {
-        self.asked_bytes
     }
 
     /// Bytes of the reads that a session wants and that are not submitted yet.
@@ -124,7 +116,6 @@ impl InFlight {
 
     /// Submits what a session's call left behind: gets of one page as one read.
     pub(super) fn submit_wanted(&mut self, token: u64, shared: &Shared, now: Seconds) {
-        self.asked_bytes += self.wanted_bytes() as u64;
         if self.wanted.len() > 1 {
             self.wanted.sort_by_key(|(_, plan)| (plan.device(), plan.offset()));
         }

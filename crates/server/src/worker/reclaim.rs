@@ -15,18 +15,41 @@ const HELD_BYTES_MIN: usize = 2 << 10;
 #[derive(Default)]
 pub(super) struct Reclaim {
     /// Whether the budget was told that a connection of this worker waits for memory.
-    pub(super) presses: bool,
+    presses: bool,
     looked_at: Option<Instant>,
     /// How much memory had been given back, and when that moved last.
     given_back: u64,
     given_back_at: Option<Instant>,
 }
 
+impl Reclaim {
+    /// Notes whether a connection of this worker waits for memory. Returns whether that is a change.
+    fn note_press(&mut self, presses: bool) -> bool {
+        if !presses {
+            // A jam lasts while the worker presses without a break: one short wait after another is none.
+            self.given_back_at = None;
+        }
+        std::mem::replace(&mut self.presses, presses) != presses
+    }
+
+    /// Whether a connection of this worker waits for memory while next to none is given back anywhere: what is
+    /// held is held by requests that all need more before they can be executed. `given_back` is counted over all
+    /// workers, and `limit` is that of the budget, both in bytes.
+    fn is_jammed(&mut self, now: Instant, given_back: u64, limit: u64) -> bool {
+        let moves = given_back.wrapping_sub(self.given_back) >= limit / 64;
+        let since = self.given_back_at.filter(|_| self.presses && !moves);
+        if since.is_none() {
+            (self.given_back, self.given_back_at) = (given_back, Some(now));
+        }
+        since.is_some_and(|since| now.duration_since(since) >= STILL)
+    }
+}
+
 impl Worker {
     /// Tells the budget whether a connection of this worker waits for memory.
     pub(super) fn press(&mut self) {
         let presses = self.connections.parked() > 0 || self.read_is_blocked;
-        if std::mem::replace(&mut self.reclaim.presses, presses) != presses {
+        if self.reclaim.note_press(presses) {
             self.shared.budget.press(presses);
         }
     }
@@ -42,7 +65,7 @@ impl Worker {
         }
         self.reclaim.looked_at = Some(now);
         let (limit, is_pressed) = (budget.limit() as usize, budget.is_pressed());
-        let is_jammed = self.is_jammed();
+        let is_jammed = self.reclaim.is_jammed(now, budget.given_back(), budget.limit());
         // Of a jam too little would be shared out among all that wait, and none of them could go on.
         let enough = if is_jammed { limit / 2 } else { limit / 8 };
         let mut holders: Vec<(usize, u64, bool)> = Vec::new();
@@ -79,17 +102,39 @@ impl Worker {
             self.end(token);
         }
     }
+}
 
-    /// Whether a connection of this worker waits for memory while next to none is given back anywhere: what is
-    /// held is held by requests that all need more before they can be executed.
-    fn is_jammed(&mut self) -> bool {
-        let (now, budget, reclaim) = (self.instant, &self.shared.budget, &mut self.reclaim);
-        let given_back = budget.given_back();
-        let moves = given_back.wrapping_sub(reclaim.given_back) >= budget.limit() / 64;
-        let since = reclaim.given_back_at.filter(|_| reclaim.presses && !moves);
-        if since.is_none() {
-            (reclaim.given_back, reclaim.given_back_at) = (given_back, Some(now));
-        }
-        since.is_some_and(|since| now.duration_since(since) >= STILL)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: u64 = 64 << 20;
+
+    /// Whether a jam is seen when the worker looks every 50 ms, and presses when `presses` says so. Each time,
+    /// `bytes` are given back.
+    fn is_seen(bytes: u64, presses: impl Fn(u32) -> bool) -> bool {
+        let (mut reclaim, began) = (Reclaim::default(), Instant::now());
+        (0..100).any(|look: u32| {
+            reclaim.note_press(presses(look));
+            let now = began + STILL / 5 * look;
+            presses(look) && reclaim.is_jammed(now, u64::from(look) * bytes, LIMIT)
+        })
+    }
+
+    #[test]
+    fn a_wait_during_which_nothing_is_given_back_is_a_jam() {
+        assert!(is_seen(0, |_| true));
+        assert!(is_seen(LIMIT / 1024, |_| true));
+    }
+
+    #[test]
+    fn a_wait_during_which_memory_is_given_back_is_no_jam() {
+        assert!(!is_seen(LIMIT / 64, |_| true));
+    }
+
+    #[test]
+    fn one_short_wait_after_another_is_no_jam() {
+        assert!(!is_seen(0, |look| look % 5 == 0));
+        assert!(!is_seen(0, |look| look % 5 != 0));
     }
 }
