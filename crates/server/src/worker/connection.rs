@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 
-use super::fair_queue::{Account, FairQueue};
+use super::fair_queue::{Account, Clock, FairQueue};
 use crate::config::Protocol;
 use crate::session::{Session, Wait};
 
@@ -60,6 +60,8 @@ pub(super) struct Connections {
     places: Vec<Option<Connection>>,
     generations: Vec<u32>,
     free: Vec<u32>,
+    /// By which all their accounts are kept.
+    clock: Clock,
     /// Connections that can go on without an event.
     turns: FairQueue,
     /// Connections that wait for room in RAM or on the SSD.
@@ -80,6 +82,7 @@ impl Connections {
             places: Vec::new(),
             generations: Vec::new(),
             free: Vec::new(),
+            clock: Clock::default(),
             turns: FairQueue::default(),
             room_waiters: VecDeque::new(),
             read_waiters: FairQueue::default(),
@@ -188,12 +191,12 @@ impl Connections {
             && !std::mem::replace(&mut connection.has_turn, true)
         {
             let account = connection.account;
-            self.turns.push(token, &account);
+            self.turns.push(&self.clock, token, &account);
         }
     }
 
     pub(super) fn take_turn(&mut self) -> Option<u64> {
-        let token = self.turns.pop()?;
+        let token = self.turns.pop(&self.clock)?;
         if let Some(connection) = self.get(token) {
             connection.has_turn = false;
         }
@@ -214,13 +217,8 @@ impl Connections {
         let Some(connection) = self.places.get_mut(token as u32 as usize).and_then(Option::as_mut) else {
             return;
         };
-        // Service is charged where others wait for it.
-        let queue = match (self.read_waiters.len(), self.parked.len()) {
-            (0, 0) => &mut self.turns,
-            (0, _) => &mut self.parked,
-            _ => &mut self.read_waiters,
-        };
-        queue.charge(&mut connection.account, bytes);
+        let waiting = self.turns.len() + self.read_waiters.len() + self.parked.len();
+        self.clock.charge(&mut connection.account, bytes, waiting);
     }
 
     /// Whether the connection takes and holds little.
@@ -234,7 +232,7 @@ impl Connections {
             && !std::mem::replace(&mut connection.waits, true)
         {
             let account = connection.account;
-            self.read_waiters.push(token, &account);
+            self.read_waiters.push(&self.clock, token, &account);
         }
     }
 
@@ -244,13 +242,13 @@ impl Connections {
             && !std::mem::replace(&mut connection.parked, true)
         {
             let account = connection.account;
-            self.parked.push(token, &account);
+            self.parked.push(&self.clock, token, &account);
         }
     }
 
     /// The connection that waits for memory and is next.
     pub(super) fn first_parked(&self) -> Option<u64> {
-        self.parked.first()
+        self.parked.first(&self.clock)
     }
 
     pub(super) fn take_room_waiter(&mut self) -> Option<u64> {
@@ -260,13 +258,13 @@ impl Connections {
     }
 
     pub(super) fn take_read_waiter(&mut self) -> Option<u64> {
-        let waiter = self.read_waiters.pop()?;
+        let waiter = self.read_waiters.pop(&self.clock)?;
         self.waits_no_more(waiter);
         Some(waiter)
     }
 
     pub(super) fn take_parked(&mut self) -> Option<u64> {
-        let token = self.parked.pop()?;
+        let token = self.parked.pop(&self.clock)?;
         if let Some(connection) = self.get(token) {
             connection.parked = false;
         }

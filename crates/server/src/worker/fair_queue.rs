@@ -28,16 +28,37 @@ impl Account {
     }
 }
 
+/// What accounts are kept by: one for all queues that the same connections wait in, so that what is served from
+/// one of them counts in the others.
+#[derive(Default)]
+pub(super) struct Clock {
+    /// The virtual time: bytes served, divided by the connections that waited meanwhile.
+    now: u64,
+    /// How many bytes more the light class was served than the heavy one while others waited.
+    lead_bytes: i64,
+}
+
+impl Clock {
+    /// Notes that a connection was served `bytes` in a turn while `waiting` others waited.
+    pub(super) fn charge(&mut self, account: &mut Account, bytes: u64, waiting: usize) {
+        let lead_bytes = if account.is_light() { bytes as i64 } else { -(bytes as i64) };
+        account.paid = account.paid.max(self.now) + bytes;
+        // One light turn does not make a heavy peer light.
+        account.turn_bytes = bytes.max(account.turn_bytes / 2);
+        self.now += bytes / (waiting as u64 + 1);
+        self.lead_bytes = match waiting {
+            0 => 0,
+            _ => (self.lead_bytes + lead_bytes).clamp(-LEAD_BYTES_MAX, LEAD_BYTES_MAX),
+        };
+    }
+}
+
 /// Connections that wait for one thing, by their tokens.
 #[derive(Default)]
 pub(super) struct FairQueue {
     /// Light ones and heavy ones, by the virtual time at which their turn would end, and then by arrival.
     classes: [BTreeMap<(u64, u64), u64>; 2],
     arrivals: u64,
-    /// The virtual time: bytes served, divided by the connections that waited meanwhile.
-    now: u64,
-    /// How many bytes more the light class was served than the heavy one while both waited.
-    lead_bytes: i64,
 }
 
 impl FairQueue {
@@ -47,42 +68,27 @@ impl FairQueue {
     }
 
     /// A connection waits from now on.
-    pub(super) fn push(&mut self, token: u64, account: &Account) {
+    pub(super) fn push(&mut self, clock: &Clock, token: u64, account: &Account) {
         self.arrivals += 1;
-        let end = account.paid.max(self.now) + account.turn_bytes;
+        let end = account.paid.max(clock.now) + account.turn_bytes;
         self.classes[usize::from(!account.is_light())].insert((end, self.arrivals), token);
     }
 
-    fn next_class(&self) -> usize {
+    fn next_class(&self, clock: &Clock) -> usize {
         match self.classes.each_ref().map(BTreeMap::is_empty) {
-            [false, false] => usize::from(self.lead_bytes > 0),
+            [false, false] => usize::from(clock.lead_bytes > 0),
             [is_empty, _] => usize::from(is_empty),
         }
     }
 
     /// The connection whose turn is next.
-    pub(super) fn first(&self) -> Option<u64> {
-        self.classes[self.next_class()].first_key_value().map(|(_, token)| *token)
+    pub(super) fn first(&self, clock: &Clock) -> Option<u64> {
+        self.classes[self.next_class(clock)].first_key_value().map(|(_, token)| *token)
     }
 
     /// Takes the connection whose turn is next.
-    pub(super) fn pop(&mut self) -> Option<u64> {
-        self.classes[self.next_class()].pop_first().map(|(_, token)| token)
-    }
-
-    /// Notes that a connection was served `bytes` in a turn.
-    pub(super) fn charge(&mut self, account: &mut Account, bytes: u64) {
-        let is_light = account.is_light();
-        account.paid = account.paid.max(self.now) + bytes;
-        // One light turn does not make a heavy peer light.
-        account.turn_bytes = bytes.max(account.turn_bytes / 2);
-        self.now += bytes / (self.len() as u64 + 1);
-        let contended = self.classes.iter().any(|class| !class.is_empty());
-        let lead_bytes = if is_light { bytes as i64 } else { -(bytes as i64) };
-        self.lead_bytes = match contended {
-            true => (self.lead_bytes + lead_bytes).clamp(-LEAD_BYTES_MAX, LEAD_BYTES_MAX),
-            false => 0,
-        };
+    pub(super) fn pop(&mut self, clock: &Clock) -> Option<u64> {
+        self.classes[self.next_class(clock)].pop_first().map(|(_, token)| token)
     }
 }
 
@@ -91,48 +97,53 @@ mod tests {
     use super::*;
 
     /// Serves the next one, which then waits again.
-    fn serve(queue: &mut FairQueue, accounts: &mut [Account], bytes: impl Fn(usize) -> u64) -> usize {
-        let next = queue.pop().expect("one waits") as usize;
-        queue.charge(&mut accounts[next], bytes(next));
-        queue.push(next as u64, &accounts[next]);
+    fn serve(
+        clock: &mut Clock,
+        queue: &mut FairQueue,
+        accounts: &mut [Account],
+        bytes: impl Fn(usize) -> u64,
+    ) -> usize {
+        let next = queue.pop(clock).expect("one waits") as usize;
+        clock.charge(&mut accounts[next], bytes(next), queue.len());
+        queue.push(clock, next as u64, &accounts[next]);
         next
     }
 
-    fn all_wait(accounts: &[Account]) -> FairQueue {
-        let mut queue = FairQueue::default();
-        accounts.iter().enumerate().for_each(|(token, account)| queue.push(token as u64, account));
-        queue
+    fn all_wait(accounts: &[Account]) -> (Clock, FairQueue) {
+        let (clock, mut queue) = (Clock::default(), FairQueue::default());
+        accounts.iter().enumerate().for_each(|(token, account)| queue.push(&clock, token as u64, account));
+        (clock, queue)
     }
 
     #[test]
     fn a_light_turn_waits_for_next_to_nothing_whatever_heavy_ones_are_queued() {
         let mut accounts = [Account::default(); 101];
-        let mut queue = all_wait(&accounts[..100]);
+        let (mut clock, mut queue) = all_wait(&accounts[..100]);
         for _ in 0..300 {
-            serve(&mut queue, &mut accounts, |_| 1 << 20);
+            serve(&mut clock, &mut queue, &mut accounts, |_| 1 << 20);
         }
         for _ in 0..1000 {
-            queue.push(100, &accounts[100]);
+            queue.push(&clock, 100, &accounts[100]);
             let mut ahead = 0;
-            while queue.first() != Some(100) {
-                serve(&mut queue, &mut accounts, |_| 1 << 20);
+            while queue.first(&clock) != Some(100) {
+                serve(&mut clock, &mut queue, &mut accounts, |_| 1 << 20);
                 ahead += 1;
             }
             assert!(ahead <= 1, "{ahead} of a hundred are ahead");
-            queue.pop();
-            queue.charge(&mut accounts[100], 8192);
-            serve(&mut queue, &mut accounts, |_| 1 << 20);
+            queue.pop(&clock);
+            clock.charge(&mut accounts[100], 8192, queue.len());
+            serve(&mut clock, &mut queue, &mut accounts, |_| 1 << 20);
         }
     }
 
     #[test]
     fn a_heavy_turn_comes_however_many_light_ones_wait() {
         let mut accounts = [Account::default(); 101];
-        let mut queue = all_wait(&accounts);
+        let (mut clock, mut queue) = all_wait(&accounts);
         let bytes = |token| if token == 100 { 1 << 20 } else { 4096 };
         let mut served = [0; 2];
         for _ in 0..10_000 {
-            let next = serve(&mut queue, &mut accounts, bytes);
+            let next = serve(&mut clock, &mut queue, &mut accounts, bytes);
             served[usize::from(next == 100)] += bytes(next);
         }
         let [light, heavy] = served;
@@ -143,12 +154,35 @@ mod tests {
     fn connections_that_are_alike_take_turns() {
         for bytes in [4096, 1 << 20] {
             let mut accounts = [Account::default(); 5];
-            let mut queue = all_wait(&accounts);
+            let (mut clock, mut queue) = all_wait(&accounts);
             let mut counts = [0; 5];
             for _ in 0..100 {
-                counts[serve(&mut queue, &mut accounts, |_| bytes)] += 1;
+                counts[serve(&mut clock, &mut queue, &mut accounts, |_| bytes)] += 1;
             }
             assert!(counts.iter().all(|count| (19..=21).contains(count)), "{counts:?}");
         }
+    }
+
+    #[test]
+    fn connections_that_are_alike_are_served_alike_whichever_queue_they_wait_in() {
+        let mut accounts = [Account::default(); 32];
+        let mut clock = Clock::default();
+        let mut queues = [FairQueue::default(), FairQueue::default()];
+        let mut served = [0; 32];
+        for (token, account) in accounts.iter().enumerate() {
+            queues[token % 2].push(&clock, token as u64, account);
+        }
+        // The queues are served by turns of different lengths; a connection waits now in one, now in the other.
+        for turn in 0..30_000_usize {
+            let from = usize::from(turn % 100 < 60);
+            let Some(next) = queues[from].pop(&clock).or_else(|| queues[1 - from].pop(&clock)) else { break };
+            let waiting = queues.iter().map(FairQueue::len).sum();
+            clock.charge(&mut accounts[next as usize], 8192, waiting);
+            served[next as usize] += 1;
+            let to = turn.wrapping_mul(0x9E37_79B9) >> 16 & 1;
+            queues[to].push(&clock, next, &accounts[next as usize]);
+        }
+        let (least, most) = (served.iter().min(), served.iter().max());
+        assert!(least.zip(most).is_some_and(|(least, most)| least * 10 >= most * 9), "{served:?}");
     }
 }
