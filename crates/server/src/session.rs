@@ -30,6 +30,7 @@ use crate::counters::Counters;
 use crate::dispatch::Prefetch;
 use crate::echo;
 use crate::shared::Shared;
+use crate::worker::LIGHT_BYTES;
 
 use input::Input;
 pub(crate) use output::COPY_BYTES_MAX;
@@ -54,6 +55,8 @@ pub struct Ctx<'a> {
     pub read_room: usize,
     /// While this is not 0, another read may be asked for; each takes its bytes off.
     pub read_bytes: usize,
+    /// While this is not 0, another heavy read may be asked for; each takes its bytes off.
+    pub heavy_read_bytes: usize,
     /// Set when there is no memory for a read that could else be asked for.
     pub memory_is_short: bool,
     /// Whether the peer was served less than its share.
@@ -198,6 +201,8 @@ pub struct Session {
     pub(crate) pending: Vec<PendingGet>,
     /// Bytes of the reads of `pending`.
     pub(crate) pending_bytes: usize,
+    /// Bytes of the read that it asked for last.
+    wanted_bytes: usize,
     next_ticket: u64,
     pub(crate) loaded: Option<LoadedRead>,
     /// Since when the request at the front waits for room.
@@ -243,6 +248,7 @@ impl Session {
             progress: 0,
             pending: Vec::new(),
             pending_bytes: 0,
+            wanted_bytes: 0,
             next_ticket: 0,
             loaded: None,
             room_since: None,
@@ -258,6 +264,11 @@ impl Session {
     /// What it waits for.
     pub fn wait(&self) -> Wait {
         self.wait
+    }
+
+    /// Bytes of the read that it waits for a turn to make.
+    pub fn wanted_bytes(&self) -> usize {
+        self.wanted_bytes
     }
 
     /// Gets whose reads are not done.
@@ -522,7 +533,7 @@ impl Session {
     pub(crate) fn wait_for_read(&mut self, ctx: &mut Ctx<'_>, plan: ReadPlan) -> Served {
         self.loaded = None;
         self.wait = Wait::Reads;
-        if Self::claim_read(ctx, plan.bytes()) {
+        if self.claim_read(ctx, plan.bytes()) {
             self.wait = Wait::Read;
             ctx.reads.push((Ticket::Barrier, plan));
         }
@@ -537,20 +548,24 @@ impl Session {
             self.wait = Wait::OwnReads;
             return false;
         }
-        let claimed = Self::claim_read(ctx, bytes);
+        let claimed = self.claim_read(ctx, bytes);
         if !claimed {
             self.wait = Wait::Reads;
         }
         claimed
     }
 
-    fn claim_read(ctx: &mut Ctx<'_>, bytes: usize) -> bool {
-        if ctx.reads.len() >= ctx.read_room || ctx.read_bytes == 0 {
+    fn claim_read(&mut self, ctx: &mut Ctx<'_>, bytes: usize) -> bool {
+        self.wanted_bytes = bytes;
+        let is_heavy = bytes as u64 > LIGHT_BYTES;
+        let has_room = ctx.reads.len() < ctx.read_room && ctx.read_bytes > 0;
+        if !has_room || is_heavy && ctx.heavy_read_bytes == 0 {
             return false;
         }
         let claimed = Self::claim_memory(ctx, bytes);
         if claimed {
             ctx.read_bytes = ctx.read_bytes.saturating_sub(bytes);
+            ctx.heavy_read_bytes = ctx.heavy_read_bytes.saturating_sub(if is_heavy { bytes } else { 0 });
         }
         ctx.memory_is_short |= !claimed;
         claimed
@@ -558,7 +573,8 @@ impl Session {
 
     /// Takes the bytes of a read from the budget, if they can be had.
     pub(crate) fn claim_memory(ctx: &Ctx<'_>, bytes: usize) -> bool {
-        ctx.shared.budget.take(bytes as u64, Claim::Finish { light: ctx.is_light })
+        let light = ctx.is_light && bytes as u64 <= LIGHT_BYTES;
+        ctx.shared.budget.take(bytes as u64, Claim::Finish { light })
     }
 
     pub(crate) fn take_ticket(&mut self) -> u64 {

@@ -31,9 +31,11 @@ use crate::listen::Listener;
 use crate::shared::Shared;
 
 pub(crate) use drive::buffer_bytes;
+pub(crate) use fair_queue::LIGHT_BYTES;
 
 use accept::Acceptor;
 use connection::Connections;
+use fair_queue::Among;
 use in_flight::InFlight;
 use reclaim::Reclaim;
 
@@ -336,13 +338,17 @@ impl Worker {
                 break;
             }
         }
-        for _ in 0..self.connections.parked() {
-            let Some(token) = self.connections.first_parked() else { break };
-            if !self.has_memory(token) {
+        let mut among = Among::All;
+        for _ in 0..=self.connections.parked() {
+            let Some(token) = self.connections.first_parked(among) else { break };
+            if self.has_memory(token) {
+                self.connections.take_parked(among);
+                self.wake(token);
+            } else if among == Among::Light {
                 break;
+            } else {
+                among = Among::Light;
             }
-            self.connections.take_parked();
-            self.wake(token);
         }
         self.read_is_blocked = false;
         for left in (1..=self.connections.read_waiters()).rev() {
@@ -350,9 +356,15 @@ impl Worker {
             if room == 0 {
                 return;
             }
-            let Some(token) = self.connections.take_read_waiter() else { return };
-            self.wake_to_read(token, room.div_ceil(left));
-            if self.read_is_blocked {
+            let among = match self.in_flight.heavy_room_bytes() {
+                0 => Among::Light,
+                _ if self.read_is_blocked => Among::Light,
+                _ => Among::All,
+            };
+            let Some(token) = self.connections.take_read_waiter(among) else { return };
+            let is_light = self.connections.is_light(token);
+            let has_memory = self.wake_to_read(token, room.div_ceil(left));
+            if !has_memory && is_light {
                 return;
             }
         }

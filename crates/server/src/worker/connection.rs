@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 
-use super::fair_queue::{Account, Clock, FairQueue};
+use super::fair_queue::{Account, Among, Clock, FairQueue};
 use crate::config::Protocol;
 use crate::session::{Session, Wait};
 
@@ -196,7 +196,7 @@ impl Connections {
     }
 
     pub(super) fn take_turn(&mut self) -> Option<u64> {
-        let token = self.turns.pop(&self.clock)?;
+        let token = self.turns.pop(&self.clock, Among::All)?;
         if let Some(connection) = self.get(token) {
             connection.has_turn = false;
         }
@@ -231,6 +231,7 @@ impl Connections {
         if let Some(connection) = self.get(token)
             && !std::mem::replace(&mut connection.waits, true)
         {
+            connection.account.expect(connection.session.wanted_bytes() as u64);
             let account = connection.account;
             self.read_waiters.push(&self.clock, token, &account);
         }
@@ -247,8 +248,8 @@ impl Connections {
     }
 
     /// The connection that waits for memory and is next.
-    pub(super) fn first_parked(&self) -> Option<u64> {
-        self.parked.first(&self.clock)
+    pub(super) fn first_parked(&self, among: Among) -> Option<u64> {
+        self.parked.first(&self.clock, among)
     }
 
     pub(super) fn take_room_waiter(&mut self) -> Option<u64> {
@@ -257,14 +258,14 @@ impl Connections {
         Some(waiter)
     }
 
-    pub(super) fn take_read_waiter(&mut self) -> Option<u64> {
-        let waiter = self.read_waiters.pop(&self.clock)?;
+    pub(super) fn take_read_waiter(&mut self, among: Among) -> Option<u64> {
+        let waiter = self.read_waiters.pop(&self.clock, among)?;
         self.waits_no_more(waiter);
         Some(waiter)
     }
 
-    pub(super) fn take_parked(&mut self) -> Option<u64> {
-        let token = self.parked.pop(&self.clock)?;
+    pub(super) fn take_parked(&mut self, among: Among) -> Option<u64> {
+        let token = self.parked.pop(&self.clock, among)?;
         if let Some(connection) = self.get(token) {
             connection.parked = false;
         }

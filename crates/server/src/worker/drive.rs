@@ -128,6 +128,7 @@ impl Worker {
             instant: self.instant,
             read_room: share.reads,
             read_bytes: share.bytes,
+            heavy_read_bytes: self.in_flight.heavy_room_bytes(),
             memory_is_short: false,
             is_light,
             output_bytes_max,
@@ -193,10 +194,13 @@ impl Worker {
         self.drive_on(token, Some(share));
     }
 
-    /// Gives a connection that waited for it its turn to read.
-    pub(super) fn wake_to_read(&mut self, token: u64, reads: usize) {
+    /// Gives a connection that waited for it its turn to read. Returns whether there was memory for it.
+    pub(super) fn wake_to_read(&mut self, token: u64, reads: usize) -> bool {
+        let was_blocked = std::mem::take(&mut self.read_is_blocked);
         self.drive_on(token, Some(ReadShare { reads, bytes: READ_QUANTUM_BYTES }));
-        self.read_is_blocked |= self.is_waiting_for_memory(token);
+        let is_blocked = self.read_is_blocked || self.is_waiting_for_memory(token);
+        self.read_is_blocked = was_blocked || is_blocked;
+        !is_blocked
     }
 
     fn is_waiting_for_memory(&mut self, token: u64) -> bool {

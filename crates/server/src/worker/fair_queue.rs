@@ -17,7 +17,7 @@ pub(super) struct Account {
 }
 
 /// A turn of no more than this is light.
-const LIGHT_BYTES: u64 = 64 << 10;
+pub(crate) const LIGHT_BYTES: u64 = 64 << 10;
 /// How far one class can get ahead of the other.
 const LEAD_BYTES_MAX: i64 = 2 << 20;
 
@@ -25,6 +25,11 @@ impl Account {
     /// Whether its turns are light.
     pub(super) fn is_light(&self) -> bool {
         self.turn_bytes <= LIGHT_BYTES
+    }
+
+    /// Notes that its next turn takes `bytes` at least, before it is charged with them.
+    pub(super) fn expect(&mut self, bytes: u64) {
+        self.turn_bytes = self.turn_bytes.max(bytes);
     }
 }
 
@@ -53,6 +58,15 @@ impl Clock {
     }
 }
 
+/// Which connections a turn can be given to now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Among {
+    /// Those whose turns are light, since there is nothing for heavy ones.
+    Light,
+    /// All.
+    All,
+}
+
 /// Connections that wait for one thing, by their tokens.
 #[derive(Default)]
 pub(super) struct FairQueue {
@@ -74,21 +88,22 @@ impl FairQueue {
         self.classes[usize::from(!account.is_light())].insert((end, self.arrivals), token);
     }
 
-    fn next_class(&self, clock: &Clock) -> usize {
+    fn next_class(&self, clock: &Clock, among: Among) -> usize {
         match self.classes.each_ref().map(BTreeMap::is_empty) {
+            _ if among == Among::Light => 0,
             [false, false] => usize::from(clock.lead_bytes > 0),
             [is_empty, _] => usize::from(is_empty),
         }
     }
 
     /// The connection whose turn is next.
-    pub(super) fn first(&self, clock: &Clock) -> Option<u64> {
-        self.classes[self.next_class(clock)].first_key_value().map(|(_, token)| *token)
+    pub(super) fn first(&self, clock: &Clock, among: Among) -> Option<u64> {
+        self.classes[self.next_class(clock, among)].first_key_value().map(|(_, token)| *token)
     }
 
     /// Takes the connection whose turn is next.
-    pub(super) fn pop(&mut self, clock: &Clock) -> Option<u64> {
-        self.classes[self.next_class(clock)].pop_first().map(|(_, token)| token)
+    pub(super) fn pop(&mut self, clock: &Clock, among: Among) -> Option<u64> {
+        self.classes[self.next_class(clock, among)].pop_first().map(|(_, token)| token)
     }
 }
 
@@ -103,7 +118,7 @@ mod tests {
         accounts: &mut [Account],
         bytes: impl Fn(usize) -> u64,
     ) -> usize {
-        let next = queue.pop(clock).expect("one waits") as usize;
+        let next = queue.pop(clock, Among::All).expect("one waits") as usize;
         clock.charge(&mut accounts[next], bytes(next), queue.len());
         queue.push(clock, next as u64, &accounts[next]);
         next
@@ -125,12 +140,12 @@ mod tests {
         for _ in 0..1000 {
             queue.push(&clock, 100, &accounts[100]);
             let mut ahead = 0;
-            while queue.first(&clock) != Some(100) {
+            while queue.first(&clock, Among::All) != Some(100) {
                 serve(&mut clock, &mut queue, &mut accounts, |_| 1 << 20);
                 ahead += 1;
             }
             assert!(ahead <= 1, "{ahead} of a hundred are ahead");
-            queue.pop(&clock);
+            queue.pop(&clock, Among::All);
             clock.charge(&mut accounts[100], 8192, queue.len());
             serve(&mut clock, &mut queue, &mut accounts, |_| 1 << 20);
         }
@@ -175,7 +190,11 @@ mod tests {
         // The queues are served by turns of different lengths; a connection waits now in one, now in the other.
         for turn in 0..30_000_usize {
             let from = usize::from(turn % 100 < 60);
-            let Some(next) = queues[from].pop(&clock).or_else(|| queues[1 - from].pop(&clock)) else { break };
+            let Some(next) =
+                queues[from].pop(&clock, Among::All).or_else(|| queues[1 - from].pop(&clock, Among::All))
+            else {
+                break;
+            };
             let waiting = queues.iter().map(FairQueue::len).sum();
             clock.charge(&mut accounts[next as usize], 8192, waiting);
             served[next as usize] += 1;
@@ -184,5 +203,31 @@ mod tests {
         }
         let (least, most) = (served.iter().min(), served.iter().max());
         assert!(least.zip(most).is_some_and(|(least, most)| least * 10 >= most * 9), "{served:?}");
+    }
+
+    #[test]
+    fn a_connection_that_waits_for_much_is_heavy_before_its_first_turn() {
+        let (clock, mut queue) = (Clock::default(), FairQueue::default());
+        for token in 0..600 {
+            let mut account = Account::default();
+            account.expect(1 << 20);
+            queue.push(&clock, token, &account);
+        }
+        assert!(queue.first(&clock, Among::Light).is_none());
+        queue.push(&clock, 600, &Account::default());
+        assert_eq!(queue.pop(&clock, Among::All), Some(600));
+    }
+
+    #[test]
+    fn light_turns_go_on_while_there_is_nothing_for_heavy_ones() {
+        let mut accounts = [Account::default(); 2];
+        accounts[1].expect(1 << 20);
+        let (mut clock, mut queue) = all_wait(&accounts);
+        for _ in 0..1000 {
+            assert_eq!(queue.pop(&clock, Among::Light), Some(0));
+            clock.charge(&mut accounts[0], 8192, queue.len());
+            queue.push(&clock, 0, &accounts[0]);
+        }
+        assert_eq!(queue.pop(&clock, Among::All), Some(1), "the heavy one is owed a turn");
     }
 }

@@ -8,6 +8,7 @@ use larder_store::device::{Completion, IoBuf, IoOp, IoQueue};
 use larder_store::{Loaded, ReadPlan, Seconds, WriteJob};
 
 use super::Worker;
+use super::fair_queue::LIGHT_BYTES;
 use crate::config::Config;
 use crate::session::{Memory, ReadBuffer, Ticket};
 use crate::shared::Shared;
@@ -55,16 +56,19 @@ pub(super) struct InFlight {
     deferred: Vec<(u64, Wanted)>,
     completions: Vec<Completion>,
     reads: usize,
-    read_bytes: usize,
-    read_bytes_max: usize,
+    /// Bytes of light reads and of heavy ones.
+    light_bytes: usize,
+    heavy_bytes: usize,
+    threads: usize,
     failures_logged: Option<std::time::Instant>,
 }
 
 /// Places in the queue that are kept for writes.
 const WRITE_PLACES: usize = 8;
-/// Bytes of reads in flight over all workers, or one read each: so much is ahead of a read whose turn has come,
-/// a few milliseconds of what a device delivers. Memory is not what this bounds.
-const READ_BYTES_MAX: usize = 8 << 20;
+/// Bytes of light reads in flight over all workers, or one read each. Memory is not what this bounds.
+const LIGHT_BYTES_MAX: usize = 8 << 20;
+/// The same for heavy ones: so much is ahead of a light read, one or two milliseconds of what a device delivers.
+const HEAVY_BYTES_MAX: usize = 2 << 20;
 
 impl InFlight {
     pub(super) fn new(queue: Option<Box<dyn IoQueue>>, config: &Config) -> InFlight {
@@ -76,8 +80,9 @@ impl InFlight {
             deferred: Vec::new(),
             completions: Vec::new(),
             reads: 0,
-            read_bytes: 0,
-            read_bytes_max: READ_BYTES_MAX / config.threads.max(1),
+            light_bytes: 0,
+            heavy_bytes: 0,
+            threads: config.threads.max(1),
             failures_logged: None,
         }
     }
@@ -85,11 +90,21 @@ impl InFlight {
     /// Reads that may still be asked for.
     pub(super) fn room(&self) -> usize {
         let depth = self.queue.as_ref().map_or(0, |queue| queue.depth().saturating_sub(WRITE_PLACES));
-        if self.read_bytes >= self.read_bytes_max {
+        if self.light_bytes >= LIGHT_BYTES_MAX / self.threads {
             0
         } else {
             depth.saturating_sub(self.reads + self.deferred.len())
         }
+    }
+
+    /// While this is not 0, another heavy read may be asked for.
+    pub(super) fn heavy_room_bytes(&self) -> usize {
+        (HEAVY_BYTES_MAX / self.threads).saturating_sub(self.heavy_bytes)
+    }
+
+    /// What reads of such a size have in flight.
+    fn class_bytes(&mut self, bytes: usize) -> &mut usize {
+        if bytes as u64 > LIGHT_BYTES { &mut self.heavy_bytes } else { &mut self.light_bytes }
     }
 
     /// Bytes of the reads that a session wants and that are not submitted yet.
@@ -165,7 +180,7 @@ impl InFlight {
             return;
         }
         self.reads += 1;
-        self.read_bytes += bytes;
+        *self.class_bytes(bytes) += bytes;
         shared.reads_in_flight.fetch_add(1, Relaxed);
     }
 
@@ -234,7 +249,7 @@ impl Worker {
 
     fn complete_read(&mut self, operation: Operation, buffer: IoBuf, result: io::Result<usize>) {
         self.in_flight.reads -= 1;
-        self.in_flight.read_bytes -= buffer.len();
+        *self.in_flight.class_bytes(buffer.len()) -= buffer.len();
         self.shared.reads_in_flight.fetch_sub(1, Relaxed);
         let counters = self.counters();
         counters.ssd_device_reads.up();

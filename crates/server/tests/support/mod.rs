@@ -177,6 +177,7 @@ impl Client {
             instant: server.began + server.waited.get(),
             read_room: self.read_room.saturating_sub(self.owed.len()),
             read_bytes: usize::MAX,
+            heavy_read_bytes: usize::MAX,
             memory_is_short: false,
             is_light: true,
             output_bytes_max: OUTPUT_BYTES,
