@@ -1,13 +1,13 @@
 //! The bound on the memory held for peers: one number, shared by all workers, that every byte passes through.
 //!
 //! ```text
-//!   0              1/2  5/8  3/4  7/8  limit
-//!   +---------------+----+----+----+----+
-//!   | long receives |    .    .    .    .
-//!   | replies            |    .    .    .
-//!   | replies to light peers  |    .    .
-//!   | reads                        |    .
-//!   | reads for light peers             |
+//!   0               1/4  5/8  3/4  7/8  limit
+//!   +----------------+----+----+----+----+
+//!   | long receives  |    .    .    .    .
+//!   | replies             |    .    .    .
+//!   | replies to light peers   |    .    .
+//!   | reads                         |    .
+//!   | reads for light peers              |
 //! ```
 //! The last claims finish work that was begun: a request that was received needs room for its reply, a reply
 //! for its read. So each [`Claim`] may fill the budget only so far, and what follows it always finds room in
@@ -41,19 +41,14 @@ pub struct Budget {
     used: AtomicU64,
     /// Workers with a connection that waits for memory.
     pressing: AtomicUsize,
-    /// Bytes given back while there were any.
-    given_back: AtomicU64,
+    /// Bytes of progress made while there were any.
+    progress: AtomicU64,
 }
 
 impl Budget {
     /// A budget of `limit` bytes of which nothing is used.
     pub fn new(limit: u64) -> Budget {
-        Budget {
-            limit,
-            used: AtomicU64::new(0),
-            pressing: AtomicUsize::new(0),
-            given_back: AtomicU64::new(0),
-        }
+        Budget { limit, used: AtomicU64::new(0), pressing: AtomicUsize::new(0), progress: AtomicU64::new(0) }
     }
 
     /// The bound, in bytes.
@@ -68,7 +63,7 @@ impl Budget {
 
     fn ceiling(&self, claim: Claim) -> u64 {
         match claim {
-            Claim::Input => self.limit / 8 * 4,
+            Claim::Input => self.limit / 8 * 2,
             Claim::Output { light: false } => self.limit / 8 * 5,
             Claim::Output { light: true } => self.limit / 8 * 6,
             Claim::Finish { light: false } => self.limit / 8 * 7,
@@ -109,18 +104,19 @@ impl Budget {
         }
     }
 
-    /// Notes that a peer holds so much less than before, for [`given_back`](Self::given_back).
+    /// Notes that a peer holds so much less than before, or was served so much of what it waited for, for
+    /// [`progress`](Self::progress).
     #[inline]
-    pub fn note_given_back(&self, bytes: u64) {
+    pub fn note_progress(&self, bytes: u64) {
         if bytes > 0 && self.is_pressed() {
-            self.given_back.fetch_add(bytes, Relaxed);
+            self.progress.fetch_add(bytes, Relaxed);
         }
     }
 
-    /// Bytes that peers gave back while a connection waited for memory: whether this moves tells a crowd from a
-    /// jam. Memory taken for one drive and not needed does not count.
-    pub fn given_back(&self) -> u64 {
-        self.given_back.load(Relaxed)
+    /// Bytes that peers gave back, or heavy ones were served, while a connection waited for memory: whether this
+    /// moves tells a crowd from a jam. Memory taken for one drive and not needed does not count.
+    pub fn progress(&self) -> u64 {
+        self.progress.load(Relaxed)
     }
 
     /// Notes that one more worker, or one less, has a connection that waits for memory.
@@ -179,16 +175,20 @@ mod tests {
     #[test]
     fn what_finishes_finds_room_when_what_begins_does_not() {
         let budget = Budget::new(800);
-        let claims =
-            [Claim::Input, OUTPUT, Claim::Output { light: true }, FINISH, Claim::Finish { light: true }];
-        assert!(budget.take(300, Claim::Input));
-        for claim in claims {
-            assert!(budget.take(100, claim) && !budget.take(1, claim), "{claim:?}");
+        let claims = [
+            (200, Claim::Input),
+            (300, OUTPUT),
+            (100, Claim::Output { light: true }),
+            (100, FINISH),
+            (100, Claim::Finish { light: true }),
+        ];
+        for (bytes, claim) in claims {
+            assert!(budget.take(bytes, claim) && !budget.take(1, claim), "{claim:?}");
         }
-        budget.give(500);
+        budget.give(700);
         assert!(budget.has_room(100, Claim::Input) && !budget.has_room(101, Claim::Input));
-        budget.exchange(300, 0);
-        assert_eq!((budget.used(), budget.given_back()), (0, 0));
+        budget.exchange(100, 0);
+        assert_eq!((budget.used(), budget.progress()), (0, 0));
     }
 
     #[test]

@@ -307,7 +307,7 @@ impl Worker {
     fn end(&mut self, token: u64) {
         if let Some(bytes) = self.connections.remove(token) {
             self.shared.budget.give(bytes as u64);
-            self.shared.budget.note_given_back(bytes as u64);
+            self.shared.budget.note_progress(bytes as u64);
             self.shared.connections.fetch_sub(1, Relaxed);
         }
     }

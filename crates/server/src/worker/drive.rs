@@ -98,7 +98,7 @@ impl Worker {
         if let Some(connection) = self.connections.get(token) {
             after = connection.session.memory_bytes();
             let held = std::mem::replace(&mut connection.held_bytes, after);
-            self.shared.budget.note_given_back(held.saturating_sub(after) as u64);
+            self.shared.budget.note_progress(held.saturating_sub(after) as u64);
             before += held;
         }
         self.shared.budget.exchange(before as u64, after as u64);
@@ -140,6 +140,10 @@ impl Worker {
         let encoded = connection.session.out.bytes().saturating_sub(before) + connection.session.take_cost();
         let asked = self.in_flight.wanted_bytes();
         if asked + encoded > 0 {
+            if !is_light {
+                // Replies that are sent within one drive are never given back: it holds as much as before.
+                self.shared.budget.note_progress((asked + encoded) as u64);
+            }
             self.connections.charge(token, (asked + encoded) as u64);
         }
         if asked > 0 {

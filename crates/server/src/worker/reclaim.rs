@@ -17,9 +17,9 @@ pub(super) struct Reclaim {
     /// Whether the budget was told that a connection of this worker waits for memory.
     presses: bool,
     looked_at: Option<Instant>,
-    /// How much memory had been given back, and when that moved last.
-    given_back: u64,
-    given_back_at: Option<Instant>,
+    /// How much progress there had been, and when that moved last.
+    progress: u64,
+    progress_at: Option<Instant>,
 }
 
 impl Reclaim {
@@ -27,21 +27,31 @@ impl Reclaim {
     fn note_press(&mut self, presses: bool) -> bool {
         if !presses {
             // A jam lasts while the worker presses without a break: one short wait after another is none.
-            self.given_back_at = None;
+            self.progress_at = None;
         }
         std::mem::replace(&mut self.presses, presses) != presses
     }
 
-    /// Whether a connection of this worker waits for memory while next to none is given back anywhere: what is
-    /// held is held by requests that all need more before they can be executed. `given_back` is counted over all
-    /// workers, and `limit` is that of the budget, both in bytes.
-    fn is_jammed(&mut self, now: Instant, given_back: u64, limit: u64) -> bool {
-        let moves = given_back.wrapping_sub(self.given_back) >= limit / 64;
-        let since = self.given_back_at.filter(|_| self.presses && !moves);
+    /// Whether a connection of this worker waits for memory while next to none is given back anywhere, and no heavy
+    /// request is served: what is held is held by requests that all need more before they can be executed, or by
+    /// peers that take next to nothing. `progress` is counted over all workers, and `limit` is that of the budget,
+    /// both in bytes.
+    fn is_jammed(&mut self, now: Instant, progress: u64, limit: u64) -> bool {
+        let moves = progress.wrapping_sub(self.progress) >= limit / 64;
+        let since = self.progress_at.filter(|_| self.presses && !moves);
         if since.is_none() {
-            (self.given_back, self.given_back_at) = (given_back, Some(now));
+            (self.progress, self.progress_at) = (progress, Some(now));
         }
         since.is_some_and(|since| now.duration_since(since) >= STILL)
+    }
+}
+
+/// Leaves only peers with replies to take among the `holders`, given as bytes, token and whether there are any, if
+/// these hold `enough`: when they have gone, requests that only wait for memory can be executed.
+fn spare_waiting(holders: &mut Vec<(usize, u64, bool)>, enough: usize) {
+    let unread = |(_, _, is_unread): &(usize, u64, bool)| *is_unread;
+    if holders.iter().filter(|holder| unread(holder)).map(|(bytes, ..)| bytes).sum::<usize>() >= enough {
+        holders.retain(unread);
     }
 }
 
@@ -65,7 +75,7 @@ impl Worker {
         }
         self.reclaim.looked_at = Some(now);
         let (limit, is_pressed) = (budget.limit() as usize, budget.is_pressed());
-        let is_jammed = self.reclaim.is_jammed(now, budget.given_back(), budget.limit());
+        let is_jammed = self.reclaim.is_jammed(now, budget.progress(), budget.limit());
         // Of a jam too little would be shared out among all that wait, and none of them could go on.
         let enough = if is_jammed { limit / 2 } else { limit / 8 };
         let mut holders: Vec<(usize, u64, bool)> = Vec::new();
@@ -85,6 +95,9 @@ impl Worker {
             }
         }
         holders.sort_unstable_by(|one, two| two.cmp(one));
+        if is_jammed {
+            spare_waiting(&mut holders, limit / 8);
+        }
         let mut freed = 0;
         for (bytes, token, is_unread) in holders {
             if freed >= enough {
@@ -111,7 +124,7 @@ mod tests {
     const LIMIT: u64 = 64 << 20;
 
     /// Whether a jam is seen when the worker looks every 50 ms, and presses when `presses` says so. Each time,
-    /// `bytes` are given back.
+    /// `bytes` of progress are made.
     fn is_seen(bytes: u64, presses: impl Fn(u32) -> bool) -> bool {
         let (mut reclaim, began) = (Reclaim::default(), Instant::now());
         (0..100).any(|look: u32| {
@@ -122,14 +135,26 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_during_which_nothing_is_given_back_is_a_jam() {
+    fn a_wait_without_progress_is_a_jam() {
         assert!(is_seen(0, |_| true));
         assert!(is_seen(LIMIT / 1024, |_| true));
     }
 
     #[test]
-    fn a_wait_during_which_memory_is_given_back_is_no_jam() {
+    fn a_wait_with_progress_is_no_jam() {
         assert!(!is_seen(LIMIT / 64, |_| true));
+    }
+
+    #[test]
+    fn in_a_jam_peers_that_do_not_read_go_before_those_that_wait() {
+        let waiting = (64 << 10, 1, false);
+        let unread = (256 << 10, 2, true);
+        let mut holders = vec![unread, unread, waiting, waiting];
+        spare_waiting(&mut holders, 512 << 10);
+        assert_eq!(holders, [unread, unread]);
+        let mut holders = vec![unread, waiting, waiting];
+        spare_waiting(&mut holders, 512 << 10);
+        assert_eq!(holders, [unread, waiting, waiting]);
     }
 
     #[test]
