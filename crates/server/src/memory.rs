@@ -1,6 +1,7 @@
 //! The store's memory: how large, in which file, what of an earlier process it goes on with, where it goes at
 //! the end.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -296,12 +297,16 @@ fn describe(start: Start, took: Duration) -> String {
     match start {
         Start::Cold(why @ (Cold::New | Cold::NoFile)) => format!("starting cold: it {why}"),
         Start::Cold(why) => format!("starting cold: it {why}; what it held is gone"),
-        Start::Warm { items, shards_reset, .. } => {
-            let lost = match shards_reset {
-                0 => String::new(),
-                reset => format!("; {reset} shards had to be emptied"),
-            };
-            format!("{items} items are back, in {} ms{lost}", took.as_millis())
+        Start::Warm { items, shards_repaired, shards_reset } => {
+            let mut text = format!("{items} items are back, in {} ms", took.as_millis());
+            if shards_repaired > 0 {
+                let _ =
+                    write!(text, "; shards that were being changed, and were repaired: {shards_repaired}");
+            }
+            if shards_reset > 0 {
+                let _ = write!(text, "; damaged shards that had to be emptied: {shards_reset}");
+            }
+            text
         }
     }
 }
@@ -317,12 +322,16 @@ fn clock_name(random: u64) -> String {
     }
 }
 
-/// The file gets its blocks as they are first written to; a daemon that finds none left dies there and then.
+/// Refuses a new file that its file system has too little room for. One with content needs no room but for what it
+/// gave back.
 fn check_room(path: &Path, file: &File, wanted_bytes: u64) -> Result<(), String> {
     let (Ok(system), Ok(file)) = (rustix::fs::fstatvfs(file), file.metadata()) else {
         return Ok(());
     };
-    let room_bytes = system.f_bavail.saturating_mul(system.f_frsize).saturating_add(file.blocks() * 512);
+    if file.blocks() > 0 {
+        return Ok(());
+    }
+    let room_bytes = system.f_bavail.saturating_mul(system.f_frsize);
     if room_bytes >= wanted_bytes {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 //! Within the two buckets of a key there is at most one live entry with its tag: a tag match *is* the key as
 //! far as the index can tell, and an insert replaces it. The second bucket follows from the first and the tag
 //! alone, so an entry can be moved to its other bucket without its key, which lies on the SSD. In an index that
-//! [grows](Shape), which leads to RAM alone, the tag has six bits more.
+//! leads to RAM alone, and may [grow](Shape), the tag has six bits more.
 
 mod shape;
 
@@ -60,11 +60,12 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An index of `base` buckets, which may grow to as many as there are.
-    pub(crate) fn new(buckets: Strided<Bucket>, base: u32) -> Self {
+    /// An index of `base` buckets, which may grow to as many as there are if it leads to RAM alone.
+    pub(crate) fn new(buckets: Strided<Bucket>, base: u32, leads_to_ram: bool) -> Self {
         assert!(base > 0 && base as usize <= buckets.len() && u32::try_from(buckets.len()).is_ok());
         assert!(buckets.len() / (base as usize) < 1 << PART_BITS);
-        let identity = if buckets.len() > base as usize { RAM_TAG_MASK } else { TAG_MASK };
+        assert!(leads_to_ram || buckets.len() == base as usize);
+        let identity = if leads_to_ram { RAM_TAG_MASK } else { TAG_MASK };
         Index { buckets, shape: Shape::new(base, base), identity }
     }
 
@@ -205,18 +206,13 @@ impl Index {
             self.set(slot, entry);
             return Inserted::Fresh;
         }
-        let mut victim = (Slot { bucket: both[0], slot: 0 }, 0);
-        for bucket in both {
-            for slot in 0..BUCKET_ENTRIES as u8 {
-                let slot = Slot { bucket, slot };
-                let age = judge.age(self.at(slot));
-                if age >= victim.1 {
-                    victim = (slot, age);
-                }
-            }
-        }
-        let old = self.at(victim.0);
-        self.set(victim.0, entry);
+        // Of several that are as old any one may go, and not always the last that came.
+        let first = usize::from(hash.part());
+        let slots = (first..first + 2 * BUCKET_ENTRIES)
+            .map(|n| Slot { bucket: both[n / BUCKET_ENTRIES % 2], slot: (n % BUCKET_ENTRIES) as u8 });
+        let oldest = slots.max_by_key(|slot| judge.age(self.at(*slot))).expect("two buckets have slots");
+        let old = self.at(oldest);
+        self.set(oldest, entry);
         Inserted::Evicted(old)
     }
 
@@ -360,7 +356,7 @@ mod tests {
 
     fn index(buckets: usize, base: u32) -> Index {
         let mut arena = Arena::new(buckets * 64 + 4096, None).expect("memory");
-        Index::new(arena.carve_strided(buckets, 1).0.remove(0), base)
+        Index::new(arena.carve_strided(buckets, 1).0.remove(0), base, true)
     }
 
     /// What an item costs in RAM rests on this: eight bytes an entry over the fill reached before anything

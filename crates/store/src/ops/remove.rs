@@ -3,6 +3,7 @@
 use super::lookup::Look;
 use super::{Attempt, Call, write};
 use crate::clock::Expiry;
+use crate::entry::State;
 use crate::read::Needs;
 use crate::record::{STALE, WIN_SENT};
 use crate::store::{Step, Store};
@@ -36,11 +37,13 @@ pub enum RemoveResult {
 }
 
 impl Store {
-    /// Makes sure that the key has no item, without finding out whether it had one. An innocent key with the
-    /// same tag may go too.
+    /// Makes sure that the key has no item, without finding out whether it had one. On the SSD another key's item
+    /// with the same tag may go too.
     pub fn forget(&self, call: &Call<'_>) {
         let mut shard = self.change(self.shard_of(call.hash));
-        if let Some((slot, entry)) = shard.index.find(call.hash) {
+        if let Some((slot, entry)) = shard.index.find(call.hash)
+            && (entry.state() == State::Ssd || shard.ram_record(&self.tiers, entry).key() == call.key)
+        {
             shard.remove(&self.tiers, slot, entry);
         }
     }

@@ -103,8 +103,15 @@ impl Store {
 
     fn lend_segment(&self) -> bool {
         let Ok(_turn) = self.growth.turn.try_lock() else { return false };
-        let (pool, spare) = (&self.tiers.pool, self.tiers.spare_segments());
-        pool.free_count() > spare && self.growth.populate_next(pool.lent_count()) && pool.lend(spare)
+        let pool = &self.tiers.pool;
+        let lent = pool.lent_count();
+        let Some(id) = pool.lend(self.tiers.spare_segments()) else { return false };
+        // Where room is limited, that of the segment serves.
+        let has_room = self.growth.populate_next(lent);
+        if !has_room {
+            pool.take_back(id);
+        }
+        has_room
     }
 
     /// Lends as many segments as the indexes of an earlier process have taken.
@@ -117,6 +124,6 @@ impl Store {
             whereabouts.update(&shard.index);
         }
         let segments = self.growth.segments_for(buckets);
-        while self.tiers.pool.lent_count() < segments && self.tiers.pool.lend(0) {}
+        while self.tiers.pool.lent_count() < segments && self.tiers.pool.lend(0).is_some() {}
     }
 }

@@ -88,13 +88,14 @@ impl Store {
         let layout = Layout::new(&sizes)?;
         // Only for sizes that were found fit: it has an entry a segment.
         let homes = stripe(&config.ssd);
-        let (seed, cold) = match &config.memory_file {
+        let opened = match &config.memory_file {
             Some(memory) => {
                 let identity = identity_of(memory, &memory.ssd, config, &sizes, &layout);
                 open_memory(memory, &identity, config.seed)?
             }
-            None => (config.seed, Some(Cold::NoFile)),
+            None => OpenedMemory { seed: config.seed, cold: Some(Cold::NoFile), is_short: false },
         };
+        let OpenedMemory { seed, cold, is_short } = opened;
         let file = config.memory_file.as_ref().map(|memory| &*memory.file);
         let bytes = layout.arena_bytes + layout.reserve_bytes;
         let mut arena =
@@ -107,6 +108,9 @@ impl Store {
             Some(why) => store.begin(why, config.first_cas),
             None => store.attach(),
         };
+        if is_short {
+            store.tiers.pool.withhold_missing();
+        }
         Ok(store)
     }
 
@@ -140,7 +144,9 @@ impl Store {
         let (buckets, stretch) =
             arena.carve_strided(layout.buckets_per_shard_max as usize, layout.shards as usize);
         let growth = Growth::new(stretch, &layout);
-        let indexes = buckets.into_iter().map(|buckets| Index::new(buckets, layout.buckets_per_shard));
+        let leads_to_ram = layout.ssd_segments == 0;
+        let indexes =
+            buckets.into_iter().map(|buckets| Index::new(buckets, layout.buckets_per_shard, leads_to_ram));
         let mut whereabouts = Vec::new();
         let shards = indexes.zip(heads).map(|(index, (head, ghost))| {
             whereabouts.push(Whereabouts::new(&index));
@@ -245,13 +251,18 @@ impl Store {
     }
 }
 
-/// Finds out what a memory file holds and readies it to be mapped. Returns the store's seed, and why it begins
-/// empty if it does.
-fn open_memory(
-    memory: &MemoryFile,
-    identity: &Identity<'_>,
+/// A memory file that is ready to be mapped.
+struct OpenedMemory {
+    /// The store's.
     seed: u64,
-) -> Result<(u64, Option<Cold>), OpenError> {
+    /// Why the store begins empty, if it does.
+    cold: Option<Cold>,
+    /// Whether memory that an earlier process had given back is missing.
+    is_short: bool,
+}
+
+/// Finds out what a memory file holds and readies it to be mapped.
+fn open_memory(memory: &MemoryFile, identity: &Identity<'_>, seed: u64) -> Result<OpenedMemory, OpenError> {
     let bytes = identity.layout.arena_bytes;
     let all_bytes = bytes + identity.layout.reserve_bytes;
     let map = |source| OpenError::Map { bytes, source };
@@ -264,16 +275,21 @@ fn open_memory(
     if cold.is_some() {
         identity.begin(&memory.file, seed).and_then(|()| memory.file.set_len(all_bytes)).map_err(map)?;
     }
+    let mut is_short = false;
     if memory.allocate
         && let Err(source) = allocate(&memory.file, bytes, cold.is_some())
     {
+        // All that a store has in use is there: only segments that it gave back can be missing.
+        is_short = cold.is_none() && source.kind() == io::ErrorKind::StorageFull;
         if cold.is_some() {
             // It had nothing of use, and shall not keep room that is short.
             let _ = memory.file.set_len(0);
         }
-        return Err(OpenError::NoRoom { bytes, source });
+        if !is_short {
+            return Err(OpenError::NoRoom { bytes, source });
+        }
     }
-    Ok((seed, cold))
+    Ok(OpenedMemory { seed, cold, is_short })
 }
 
 /// Gives a file all its blocks. Where the file system cannot do that, zeros are written behind the header of a

@@ -95,6 +95,32 @@ fn a_lower_memory_limit_holds_for_an_index_that_has_grown() {
 }
 
 #[test]
+fn in_a_full_index_new_items_do_not_lose_to_old_ones_that_are_not_read() {
+    let rig = Rig::with(&Config { index_bytes: Some(256 << 10), ..config(32 << 20, 0) });
+    let entries = rig.store.stats().index_capacity;
+    fill(&rig, entries * 4, 10);
+    let kept = |from, to| (from..to).filter(|i| rig.peek(&format!("key-{i}")).is_some()).count() as u64;
+    let (oldest, newest) = (kept(0, entries), kept(entries * 3, entries * 4));
+    assert!(newest > entries / 2 && oldest < entries / 5, "{newest} of the newest, {oldest} of the oldest");
+}
+
+#[test]
+fn a_key_that_looks_like_another_takes_nothing_of_it_where_nothing_may_be_evicted() {
+    let rig = Rig::with(&Config { evict: false, ..config(4 << 20, 0) });
+    let store = &rig.store;
+    rig.set("one", b"one");
+    // The index cannot tell keys of one hash apart.
+    let (hash, now) = (store.hash(b"one"), rig.now.get());
+    let call = Call { key: b"two", hash, now, loaded: None, patience: Patience::Drop };
+    assert!(matches!(store.put(&call, &SET, &mut Payload::Bytes(b"two")), Step::NoMemory));
+    // As the server does after a set that failed.
+    store.forget(&call);
+    assert_eq!(rig.value("one"), Some(b"one".to_vec()));
+    store.forget(&Call { key: b"one", ..call });
+    assert_eq!(rig.value("one"), None);
+}
+
+#[test]
 fn a_store_that_may_not_evict_never_loses_an_item_to_a_key_that_looks_alike() {
     let rig = Rig::with(&Config { evict: false, index_bytes: Some(2 << 20), ..config(32 << 20, 0) });
     let stored: Vec<u64> =

@@ -21,24 +21,51 @@ impl Pool {
         self.lent.load(Relaxed)
     }
 
-    /// Lends a free segment to the index, and gives its memory back to the system. Returns false if no more than
+    /// Lends a free segment to the index, and gives its memory back to the system. Returns `None` if no more than
     /// `spare` are free.
     ///
     /// The one that has been free for longest is taken: while the tier fills for the first time those are its
     /// last ones, so that large pages of memory stay whole.
-    pub(crate) fn lend(&self, spare: u32) -> bool {
+    pub(crate) fn lend(&self, spare: u32) -> Option<SegmentId> {
         let id = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
             if free.len() <= spare as usize {
-                return false;
+                return None;
             }
-            let Some(id) = free.pop_front() else { return false };
+            let id = free.pop_front()?;
             self.free_count.store(free.len() as u32, Relaxed);
             id
         };
         self.discard(SegmentId(id));
         self.lent.fetch_add(1, Relaxed);
-        true
+        Some(SegmentId(id))
+    }
+
+    /// Takes a segment back that was just lent. Without memory for it, it is withheld.
+    pub(crate) fn take_back(&self, id: SegmentId) {
+        let mut withheld = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lent.fetch_sub(1, Relaxed);
+        if self.populate(id) {
+            self.push_free(id);
+        } else {
+            self.limit.fetch_sub(1, Relaxed);
+            withheld.push(id.0);
+        }
+    }
+
+    /// Withholds the free segments for which the system has no memory.
+    pub(crate) fn withhold_missing(&self) {
+        let mut withheld = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.retain(|&id| {
+            let is_there = self.populate(SegmentId(id));
+            if !is_there {
+                self.limit.fetch_sub(1, Relaxed);
+                withheld.push(id);
+            }
+            is_there
+        });
+        self.free_count.store(free.len() as u32, Relaxed);
     }
 
     /// Returns how many segments are withheld.
