@@ -87,9 +87,9 @@ impl Worker {
             }
             let waits = connection.awaits_peer() || is_jammed && connection.session.wait() != Wait::Read;
             let is_to_go = is_pressed && waits && (is_still || is_jammed);
-            if is_still && is_crowded && connection.session.is_receiving() {
-                // Its value's memory is the store's.
-                holders.push((usize::MAX / 2, token, false));
+            if is_still && is_crowded && connection.session.is_receiving() && connection.awaits_peer() {
+                // Its value's memory is the store's, and has been promised to it.
+                holders.push((enough, token, false));
             } else if is_to_go && connection.held_bytes >= HELD_BYTES_MIN {
                 holders.push((connection.held_bytes, token, !connection.session.out.is_empty()));
             }
@@ -103,7 +103,7 @@ impl Worker {
             if freed >= enough {
                 break;
             }
-            freed = freed.saturating_add(if bytes > enough { 0 } else { bytes });
+            freed += bytes;
             let counters = self.counters();
             if is_unread { &counters.unread_kicks } else { &counters.unsent_kicks }.up();
             if self.shared.logs(1) {

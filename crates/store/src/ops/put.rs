@@ -100,6 +100,12 @@ impl Incoming {
         self.record.spare()
     }
 
+    /// Whether it has to wait, since others on their way in have been promised too much of the RAM tier: all of them
+    /// together at most half of it.
+    pub fn waits(&self) -> bool {
+        self.record.waits()
+    }
+
     /// Counts `len` bytes of [`spare`](Self::spare) as filled.
     pub fn advance(&mut self, len: usize) {
         self.record.advance(len);
@@ -118,22 +124,16 @@ impl Store {
         Step::Done(Incoming { record, value_len, key_len: call.key.len() })
     }
 
-    /// Whether values on their way in hold half of the RAM tier, so that none of them is given more until some
-    /// have arrived or gone.
-    pub fn is_crowded(&self) -> bool {
-        self.tiers.pool.is_crowded()
-    }
-
     /// Takes memory for the next bytes of a value, so that [`Incoming::spare`] is not empty while some are
-    /// missing. While the store is [crowded](Self::is_crowded), the step is [`Step::Busy`], or
-    /// [`Step::NoMemory`] with [`Patience::Drop`].
+    /// missing. While it [waits](Incoming::waits), the step is [`Step::Busy`], or [`Step::NoMemory`] with
+    /// [`Patience::Drop`].
     pub fn extend(&self, call: &Call<'_>, incoming: &mut Incoming) -> Step<()> {
         let own = self.shard_of(call.hash);
         for _ in 0..ATTEMPTS_MAX {
             if incoming.missing() == 0 || !incoming.record.spare().is_empty() {
                 return Step::Done(());
             }
-            if self.is_crowded() {
+            if !incoming.record.promise() {
                 return if call.patience == Patience::Wait { Step::Busy } else { Step::NoMemory };
             }
             if let Err(step) = self.make_room(own, 1, call.now, call.patience) {

@@ -106,6 +106,8 @@ pub(crate) struct Pool {
     /// The length of `free`, written under its lock only, so that it never shows more than there are.
     free_count: AtomicU32,
     reserved: AtomicU32,
+    /// Segments that values on their way in have or will take.
+    promised: AtomicU32,
     /// Free segments that are kept out of use, and how many segments may be in use.
     withheld: Mutex<Vec<u32>>,
     limit: AtomicU32,
@@ -132,6 +134,7 @@ impl Pool {
             free: Mutex::new((0..count as u32).rev().collect()),
             free_count: AtomicU32::new(count as u32),
             reserved: AtomicU32::new(0),
+            promised: AtomicU32::new(0),
             withheld: Mutex::new(Vec::new()),
             limit: AtomicU32::new(count as u32),
             lent: AtomicU32::new(0),
@@ -579,14 +582,28 @@ pub(crate) mod tests {
 
     #[test]
     fn values_on_their_way_take_memory_as_they_arrive_and_half_of_it_at_most() {
-        let pool = pool(8);
+        let pool = pool(32);
         let mut incoming: Vec<_> = (0..20).map(|_| pool.begin(30_000)).collect();
-        assert_eq!((pool.free_count(), pool.reserved_count()), (8, 0), "nothing has come");
+        assert_eq!((pool.free_count(), pool.reserved_count()), (32, 0), "nothing has come");
         assert!(incoming[0].spare().is_empty() && incoming[0].grow() && !incoming[0].spare().is_empty());
         assert!(incoming[1..4].iter_mut().all(super::Reservation::grow));
-        assert!(!incoming[4].grow() && pool.is_crowded() && pool.free_count() == 4);
+        assert_eq!((pool.free_count(), incoming[4].waits(), incoming[4].grow()), (28, true, false));
         incoming.remove(0);
-        assert!(incoming[4].grow(), "what one that left had goes to another");
+        assert!(
+            !incoming[3].waits() && incoming[3].grow(),
+            "what one that left was promised goes to another"
+        );
+    }
+
+    #[test]
+    fn of_values_that_do_not_fit_together_those_that_have_begun_are_never_held_up() {
+        let pool = pool(32);
+        let mut incoming: Vec<_> = (0..10).map(|_| pool.begin(30_000)).collect();
+        for round in 0..4 {
+            for (i, value) in incoming.iter_mut().enumerate() {
+                assert_eq!(value.grow(), i < 4, "value {i} in round {round}");
+            }
+        }
     }
 
     #[test]

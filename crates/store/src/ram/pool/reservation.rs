@@ -14,12 +14,13 @@ impl Pool {
             segments: Vec::new(),
             filled: LARGE_PREFIX_BYTES,
             end: LARGE_PREFIX_BYTES + record_bytes,
+            promised: 0,
         }
     }
 
-    /// Whether so many values are on their way in that no more may be taken for them: half of all segments.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.reserved_count() >= self.limit() / 2
+    /// How many segments will be promised if so many more are: `None` if those are more than half of all.
+    fn promise_more(&self, promised: u32, segments: u32) -> Option<u32> {
+        promised.checked_add(segments).filter(|sum| *sum <= self.limit() / 2)
     }
 
     /// Sets segments aside for a record of `record_bytes`; `None` when there are not enough.
@@ -37,6 +38,7 @@ impl Pool {
         reservation.zero_tail();
         let segments = std::mem::take(&mut reservation.segments);
         self.reserved.fetch_sub(segments.len() as u32, Relaxed);
+        self.promised.fetch_sub(std::mem::take(&mut reservation.promised), Relaxed);
         for (i, &id) in segments.iter().enumerate() {
             step();
             self.meta(id).chain.store(segments.get(i + 1).map_or(0, |next| next.0 + 1), Relaxed);
@@ -55,13 +57,37 @@ pub(crate) struct Reservation {
     segments: Vec<SegmentId>,
     filled: usize,
     end: usize,
+    /// How many it has been promised: none, or all that it will take.
+    promised: u32,
 }
 
 impl Reservation {
-    /// Takes the next segment for what is to come; false when none is free, or the pool is
-    /// [crowded](Pool::is_crowded).
+    fn segments_max(&self) -> u32 {
+        self.end.div_ceil(self.pool.segment_bytes) as u32
+    }
+
+    /// Whether others have been promised so much that this one has to wait for them.
+    pub(crate) fn waits(&self) -> bool {
+        let promised = self.pool.promised.load(Relaxed);
+        self.promised == 0 && self.pool.promise_more(promised, self.segments_max()).is_none()
+    }
+
+    /// Promises all segments that the record will take, so that of values that do not fit together some arrive. False
+    /// if it has to [wait](Self::waits).
+    pub(crate) fn promise(&mut self) -> bool {
+        if self.promised == 0 {
+            let (pool, segments) = (&self.pool, self.segments_max());
+            let more = |promised| pool.promise_more(promised, segments);
+            if pool.promised.fetch_update(Relaxed, Relaxed, more).is_ok() {
+                self.promised = segments;
+            }
+        }
+        self.promised > 0
+    }
+
+    /// Takes the next segment for what is to come; false when none is free, or it has to [wait](Self::waits).
     pub(crate) fn grow(&mut self) -> bool {
-        if self.pool.is_crowded() {
+        if !self.promise() {
             return false;
         }
         let Some(id) = self.pool.pop_free(RESERVED) else { return false };
@@ -160,6 +186,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.pool.reserved.fetch_sub(self.segments.len() as u32, Relaxed);
+        self.pool.promised.fetch_sub(self.promised, Relaxed);
         for &id in &self.segments {
             self.pool.push_free(id);
         }
