@@ -230,7 +230,7 @@ mod tests {
         let round = round(u64::MAX, Failure::Refused(String::new()));
         assert_eq!(round.check().verdict, Verdict::Pass, "{round:?}");
         assert_eq!(round.latency.count(), round.answered);
-        assert!(round.rate() > 0.0 && (0.02..5.0).contains(&round.seconds));
+        assert!(round.rate() > 0.0 && round.seconds < 30.0);
     }
 
     #[test]
