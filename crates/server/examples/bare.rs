@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-use larder_store::device::{
+use larder_device::{
     Completion, Device, FileDevice, FileOptions, IoBuf, IoKind, IoOp, IoQueue, QueueOptions, Wake, open_queue,
 };
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};

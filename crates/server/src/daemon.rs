@@ -6,10 +6,11 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use larder_store::device::{
+use larder_device::Bytes;
+use larder_device::{
     Device, IoKind, IoQueue, QueueOptions, SLOT_BYTES, Wake, choose, open_queue, probe_uring,
 };
-use larder_store::{Bytes, Store};
+use larder_store::Store;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use larder_store::{Bytes, Stats};
+use larder_device::Bytes;
+use larder_store::Stats;
 
 use crate::config::{Config, Personality};
 use crate::listen::Listener;

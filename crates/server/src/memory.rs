@@ -8,8 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use larder_device::Bytes;
 use larder_store::{
-    Bytes, Cold, Config as StoreConfig, MadeFor, MemoryFile, OpenError, SEGMENT_BYTES, Span, Start, Store,
+    Cold, Config as StoreConfig, MadeFor, MemoryFile, OpenError, SEGMENT_BYTES, Span, Start, Store,
 };
 
 use crate::clock::Clock;

@@ -20,8 +20,8 @@ use std::ops::Range;
 use std::time::Instant;
 
 use arrayvec::ArrayVec;
+use larder_device::IoBuf;
 use larder_protocol::{OwnedReply, Request, Step, Wire, detect, parse};
-use larder_store::device::IoBuf;
 use larder_store::{Fetch, KeyHash, Loaded, Patience, ReadPlan, Seconds};
 
 use crate::budget::Claim;

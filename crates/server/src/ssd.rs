@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use larder_store::device::{Device, FileDevice, FileOptions, Origin};
-use larder_store::{Bytes, SEGMENT_BYTES, Span, SsdEvent};
+use larder_device::Bytes;
+use larder_device::{Device, FileDevice, FileOptions, Origin};
+use larder_store::{SEGMENT_BYTES, Span, SsdEvent};
 
 use crate::config::{Config, Personality, SsdPath, SsdShare};
 use crate::owned_file;

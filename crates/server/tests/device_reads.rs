@@ -2,7 +2,7 @@
 
 mod support;
 
-use larder_store::device::{Device, IoBuf};
+use larder_device::{Device, IoBuf};
 use support::{Client, Server, set};
 
 const PAGE: usize = 4096;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use larder_device::{Device, IoKind, MemoryDevice, QueueOptions, Wake, open_queue};
 use larder_server::listen;
 use larder_server::worker::{Inbox, Worker};
-use larder_store::device::{Device, IoKind, MemoryDevice, QueueOptions, Wake, open_queue};
 use support::{Client, Server, set};
 
 /// A device whose reads take a while.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::bytes::Bytes;
 use crate::header::MadeFor;
+use larder_device::Bytes;
 
 /// Why a store could not be opened. The messages are for an operator and say what to do next.
 #[derive(Debug)]

@@ -28,9 +28,9 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use crate::arena::Region;
-use crate::device::extents::Extents;
 use crate::hash::Hasher;
 use crate::layout::{Layout, Sizes};
+use larder_device::Extents;
 
 /// Bytes of the page.
 pub(crate) const HEADER_PAGE_BYTES: usize = 4096;

@@ -16,11 +16,8 @@
 //! where to), `ops` (what commands mean), [`store`], `header` and the `attach` modules (what a later process
 //! goes on with).
 
-pub mod device;
-
 mod admit;
 mod arena;
-mod bytes;
 pub mod clock;
 pub mod crash;
 mod entry;
@@ -42,7 +39,6 @@ mod tiers;
 mod value;
 
 pub use admit::Admission;
-pub use bytes::Bytes;
 pub use clock::{Expiry, Seconds};
 pub use error::OpenError;
 pub use evict::Patience;

@@ -10,7 +10,7 @@ mod rig;
 mod seed;
 
 use harness::{Options, Seen, run, times};
-use larder_store::device::{Fault, FaultRule, OpKind, When};
+use larder_device::{Fault, FaultRule, OpKind, When};
 use larder_store::{SsdEvent, Tier};
 use rig::{Rig, SET, bytes};
 use seed::seed;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use history::{Event, GONE, judge};
-use larder_store::device::{
+use larder_device::{
     Completion, Device, Fault, FaultDevice, FaultRule, FileDevice, FileOptions, IoBuf, IoKind, IoOp, IoQueue,
     MemoryDevice, OpKind, QueueOptions, When, open_queue,
 };

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use larder_device::IoBuf;
 use larder_protocol::{Debug, Get, ItemInfo, Key, Outcome, Reply, Touch};
-use larder_store::device::IoBuf;
 use larder_store::{Call, Expiry, Fetch, Found, KeyHash, Loaded, Patience, ReadPlan, Step, Tier, Value};
 
 use super::{is_meta, shown_cas};

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
+use larder_device::IoBuf;
 use larder_store::LargeValue;
-use larder_store::device::IoBuf;
 
 /// Replies in the order of their requests. A reply that waits for the SSD holds its place; what follows waits
 /// behind it.

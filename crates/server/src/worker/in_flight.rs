@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
-use larder_store::device::{Completion, IoBuf, IoOp, IoQueue};
+use larder_device::{Completion, IoBuf, IoOp, IoQueue};
 use larder_store::{Loaded, ReadPlan, Seconds, WriteJob};
 
 use super::Worker;

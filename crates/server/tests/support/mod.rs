@@ -6,11 +6,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use larder_device::{Device, IoBuf, MemoryDevice};
 use larder_server::clock::Clock;
 use larder_server::config::{Config, Protocol};
 use larder_server::session::{Ctx, Session, Ticket, Wait};
 use larder_server::shared::Shared;
-use larder_store::device::{Device, IoBuf, MemoryDevice};
 use larder_store::{ReadPlan, SEGMENT_BYTES, Seconds, Span, Store};
 
 /// What all clients share, and a device in memory. Time stands still unless the test [passes](Server::pass)

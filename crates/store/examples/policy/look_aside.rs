@@ -1,7 +1,7 @@
 //! A stream of requests, look-aside through the real store: what a get misses is stored. The clock is the
 //! stream's, the device is memory and completes at once.
 
-use larder_store::device::{Device, IoBuf, MemoryDevice};
+use larder_device::{Device, IoBuf, MemoryDevice};
 use larder_store::{
     Admission, Call, Config, Expiry, Fetch, Loaded, Patience, Payload, Put, PutMode, PutResult, ReadPlan,
     Remove, SEGMENT_BYTES, Seconds, Span, Step, Store, Tier,

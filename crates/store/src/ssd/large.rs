@@ -9,11 +9,11 @@ use super::page;
 use super::stream::Stream;
 use super::write::{Landing, Large, Work, WriteSource};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
-use crate::device::IoBuf;
 use crate::entry::{Entry, SsdPlace, class_of_pages};
 use crate::hash::KeyHash;
 use crate::ram::pool::Pin;
 use crate::record::Header;
+use larder_device::IoBuf;
 
 impl Log {
     /// Begins to write a large record from where it lies in RAM; its index entry moves when all of it has

@@ -26,8 +26,8 @@ use super::write::{Landing, Large, Work, WriteJob, WriteSource};
 use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
 use crate::admit::Budget;
 use crate::arena::Region;
-use crate::device::IoBuf;
 use crate::entry::{SsdPlace, pages_of_class};
+use larder_device::IoBuf;
 
 /// Why a record was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

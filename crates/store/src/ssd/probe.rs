@@ -9,7 +9,7 @@ use super::health::Phase;
 use super::log::{Log, PageRead, State};
 use super::stream::STREAMS;
 use super::write::{Work, WriteJob, WriteSource};
-use crate::device::IoBuf;
+use larder_device::IoBuf;
 
 /// The turn of a probe's page: no filling of a segment has it, so the page is never taken for one of the log's.
 const PROBE_TURN: u32 = 0;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::piece::Piece;
-use crate::device::IoBuf;
 use crate::entry::{Entry, SsdPlace};
 use crate::hash::KeyHash;
 use crate::ram::pool::Pin;
+use larder_device::IoBuf;
 
 /// Pages on their way to the device.
 #[derive(Clone)]

@@ -27,8 +27,8 @@ fn resident_memory_stays_within_the_limit() {
     let memory = 48 << 20;
     let rig = Rig::with(&config(memory, 6));
     // The device's memory is not the store's: take all of it first.
-    let chunk = larder_store::device::IoBuf::zeroed(1 << 20);
-    use larder_store::device::Device;
+    let chunk = larder_device::IoBuf::zeroed(1 << 20);
+    use larder_device::Device;
     for offset in (0..rig.device.len()).step_by(1 << 20) {
         rig.device.write_at(&chunk, offset).expect("it works");
     }

@@ -175,7 +175,7 @@ fn large_values_on_their_way_to_a_device_that_hangs_leave_room_for_others() {
 
 #[test]
 fn a_large_value_that_did_not_land_is_gone_and_its_memory_free() {
-    use larder_store::device::{Fault, FaultRule, OpKind, When};
+    use larder_device::{Fault, FaultRule, OpKind, When};
     let rig = landing();
     rig.device.inject(FaultRule::new(OpKind::Write, Fault::Error, When::Nth(1)));
     rig.settle();

@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use larder_device::{Device, IoBuf};
 use larder_store::crash::{CAN_KILL, Killed, arm, disarm};
-use larder_store::device::{Device, IoBuf};
 use larder_store::*;
 
 use super::Sim;

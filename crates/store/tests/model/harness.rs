@@ -9,7 +9,7 @@ mod reads;
 
 use std::collections::HashMap;
 
-use larder_store::device::{Device, Fault, FaultDevice, FaultRule, IoBuf, MemoryDevice, OpKind, When};
+use larder_device::{Device, Fault, FaultDevice, FaultRule, IoBuf, MemoryDevice, OpKind, When};
 use larder_store::*;
 
 use item::{Item, Random, arith_values, counted_to, key_bytes, number};

@@ -1,6 +1,6 @@
 //! Reads of the model: plain ones overlap with everything else, those that change an item do not.
 
-use larder_store::device::IoBuf;
+use larder_device::IoBuf;
 use larder_store::*;
 
 use super::Sim;

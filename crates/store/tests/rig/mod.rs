@@ -7,7 +7,7 @@ pub mod restart;
 
 use std::cell::Cell;
 
-use larder_store::device::{Device, FaultDevice, IoBuf, MemoryDevice};
+use larder_device::{Device, FaultDevice, IoBuf, MemoryDevice};
 use larder_store::*;
 
 /// Everything a reader may learn of an item.

@@ -1,6 +1,6 @@
 //! The I/O queues, each over every device it can reach. Never how a device is opened.
 
-mod device_support;
+mod support;
 
 use std::collections::HashMap;
 use std::io;
@@ -8,11 +8,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use device_support::{MIB, Random, Scratch, open_small};
-use larder_store::device::{
+use larder_device::{
     Completion, Device, Fault, FaultDevice, FaultRule, IoBuf, IoKind, IoOp, IoQueue, MemoryDevice, OpKind,
     PAGE_BYTES, QueueOptions, UringUnavailable, Wake, When, open_queue, probe_uring,
 };
+use support::{MIB, Random, Scratch, open_small};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 const BYTES: u64 = 17 * MIB;
@@ -226,9 +226,9 @@ fn the_end_of_a_device_is_the_end_of_a_read() {
 fn a_share_never_leaves_its_slice() {
     let scratch = Scratch::new();
     let share = |index| {
-        let mut options = device_support::small(scratch.path("shared"), Some(12 * MIB));
+        let mut options = support::small(scratch.path("shared"), Some(12 * MIB));
         options.share = Some((index, 2));
-        Arc::new(larder_store::device::FileDevice::open(&options).expect("a share")) as Arc<dyn Device>
+        Arc::new(larder_device::FileDevice::open(&options).expect("a share")) as Arc<dyn Device>
     };
     let devices = vec![share(1), share(2)];
     for kind in [IoKind::Threads, IoKind::Auto] {

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use larder_store::device::{FileDevice, FileOptions};
+use larder_device::{FileDevice, FileOptions};
 
 pub const MIB: u64 = 1 << 20;
 

@@ -1,14 +1,12 @@
 //! What each fault does, and that it is reproducible. Never a queue.
 
-mod device_support;
+mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use device_support::{MIB, Random};
-use larder_store::device::{
-    Device, Fault, FaultDevice, FaultRule, IoBuf, MemoryDevice, OpKind, PAGE_BYTES, When,
-};
+use larder_device::{Device, Fault, FaultDevice, FaultRule, IoBuf, MemoryDevice, OpKind, PAGE_BYTES, When};
+use support::{MIB, Random};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 

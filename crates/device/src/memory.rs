@@ -124,7 +124,7 @@ impl Device for MemoryDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::IoBuf;
+    use crate::IoBuf;
 
     #[test]
     fn bytes_come_back_across_chunks() {

@@ -1,15 +1,15 @@
 //! What may be opened, what is refused, and that a refusal leaves everything as it was. Never a queue.
 
-mod device_support;
+mod support;
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use device_support::{MIB, Random, Scratch, open_small, small};
-use larder_store::device::{Device, FileDevice, FileOptions, IoBuf, OpenError, Origin, PAGE_BYTES};
+use larder_device::{Device, FileDevice, FileOptions, IoBuf, OpenError, Origin, PAGE_BYTES};
 use rustix::fs::FallocateFlags;
+use support::{MIB, Random, Scratch, open_small, small};
 
 fn refused(options: &FileOptions) -> OpenError {
     let error = FileDevice::open(options).expect_err("a refusal");

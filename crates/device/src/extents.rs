@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 /// What a range of a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extents {
+pub enum Extents {
     /// No data: the range is a hole, is allocated but was never written, or lies past the file's end.
     Empty,
     /// Data at this offset and perhaps further on. A file system that does not tell holes from data reports
@@ -25,7 +25,7 @@ impl Extents {
     ///
     /// # Errors
     /// What the system reports; a file system without holes is none.
-    pub(crate) fn of(file: &File, range: Range<u64>) -> io::Result<Extents> {
+    pub fn of(file: &File, range: Range<u64>) -> io::Result<Extents> {
         let metadata = file.metadata()?;
         if metadata.file_type().is_block_device() {
             return Ok(Extents::Disk);

@@ -1,4 +1,5 @@
-//! The one place that touches files: devices and the queues that reach them. Never what the bytes mean.
+//! Block devices for an SSD tier (files, disks, memory, and any of these with faults), the queues that reach them,
+//! and whose they are. It knows nothing of what the bytes mean.
 //!
 //! Two axes, so that one test runs over each pair:
 //!
@@ -15,9 +16,10 @@
 //! the trait and serves all three.
 
 mod buffer;
+mod bytes;
 mod choice;
 mod error;
-pub(crate) mod extents;
+mod extents;
 mod fault;
 mod fault_plan;
 mod file;
@@ -38,8 +40,10 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 pub use buffer::{BufferSlab, IoBuf, SLOT_BYTES};
+pub use bytes::Bytes;
 pub use choice::{IoKind, OpenedQueue, UringUnavailable, choose, open_queue, probe_uring};
 pub use error::OpenError;
+pub use extents::Extents;
 pub use fault::FaultDevice;
 pub use fault_plan::{Fault, FaultCounts, FaultRule, OpKind, When};
 pub use file::{FileDevice, FileOptions};
