@@ -17,7 +17,6 @@ pub mod run;
 pub mod scenario;
 pub mod summary;
 pub mod sweep;
-mod tier;
 pub mod tls;
 pub mod trace;
 pub mod workload;
@@ -39,7 +38,7 @@ pub enum Exit {
     Missed = 3,
     /// The server gave a wrong answer.
     Wrong = 4,
-    /// The figures can not be trusted.
+    /// The figures cannot be trusted.
     NotCertified = 5,
 }
 
@@ -110,8 +109,6 @@ enum Command {
     Replay(Box<replay::Args>),
     /// Say what LRU and a cache that knows the future would miss of a trace
     Trace(trace::Args),
-    /// Measure a cache in the client before one on the network (not there yet)
-    Tier(tier::Args),
     /// List the published workloads, or make a trace of one
     Workload(workload::Args),
     /// Serve a fixed reply to whatever is asked, at once or at a fixed pace
@@ -140,7 +137,6 @@ pub fn main() -> ExitCode {
         Command::Report(args) => report::run(*args),
         Command::Replay(args) => replay::run(*args),
         Command::Trace(args) => trace::run(&args),
-        Command::Tier(args) => tier::run(&args),
         Command::Workload(args) => workload::run(args),
         Command::NullServer(args) => null_server::run(args),
     };

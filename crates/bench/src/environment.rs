@@ -4,7 +4,7 @@ use crate::result::Environment;
 use crate::show;
 use std::fs;
 
-/// This host. What can not be found out is left out.
+/// This host. What cannot be found out is left out.
 pub fn here() -> Environment {
     let mut facts = Vec::new();
     let mut add = |name: &str, value: Option<String>| {

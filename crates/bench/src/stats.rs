@@ -14,7 +14,6 @@ pub mod rank;
 pub mod search;
 pub mod series;
 pub mod student;
-pub mod usl;
 
 pub use capacity::{capacity, crossing};
 pub use groups::Sample;

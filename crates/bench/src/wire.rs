@@ -270,7 +270,7 @@ impl Decoder {
     /// The next piece of the reply to `expected` from the beginning of `input`, if it is there as a whole.
     ///
     /// # Errors
-    /// What is there can not become a reply to that request.
+    /// What is there cannot become a reply to that request.
     pub fn next<'a>(&mut self, expected: Expected, input: &'a [u8]) -> Result<Option<Reply<'a>>, Garbage> {
         match self.protocol {
             Protocol::Text => text::next(expected, input),

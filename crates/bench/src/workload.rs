@@ -74,7 +74,7 @@ impl Workload {
         Ok((items, counters))
     }
 
-    /// What can not be asked for, said in one line.
+    /// What cannot be asked for, said in one line.
     ///
     /// # Errors
     /// That line.

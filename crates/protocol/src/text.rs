@@ -64,10 +64,6 @@ pub const LRU_SHARES: &str = "ERROR hot and warm pcts must not exceed 80";
 pub const LRU_FACTORS: &str = "ERROR hot/warm age factors must be greater than 0";
 /// `lru_crawler sleep` of more than a second.
 pub const CRAWLER_SLEEP: &str = "CLIENT_ERROR sleep must be one second or less";
-/// `lru_crawler metadump` while earlier answers of this connection are unsent.
-pub const METADUMP_PIPELINED: &str = "ERROR cannot pipeline other commands before metadump";
-/// `lru_crawler mgdump` while earlier answers of this connection are unsent.
-pub const MGDUMP_PIPELINED: &str = "ERROR cannot pipeline other commands before mgdump";
 /// `lru_crawler metadump` is disabled.
 pub const METADUMP_NOT_ALLOWED: &str = "ERROR metadump not allowed";
 /// `lru_crawler mgdump` is disabled.
@@ -76,18 +72,10 @@ pub const MGDUMP_NOT_ALLOWED: &str = "ERROR key dump not allowed";
 pub const METADUMP_NOT_IMPLEMENTED: &str = "ERROR metadump is not implemented";
 /// `lru_crawler mgdump`, which is allowed and not served.
 pub const MGDUMP_NOT_IMPLEMENTED: &str = "ERROR mgdump is not implemented";
-/// `lru_crawler` or `slabs` with a class that does not exist.
-pub const CRAWLER_BAD_CLASS: &str = "BADCLASS invalid class id";
 /// `slabs reassign` when there is nothing to move.
 pub const SLABS_NO_SPARE: &str = "NOSPARE source class has no spare pages";
-/// `watch` is disabled.
-pub const WATCH_NOT_ALLOWED: &str = "CLIENT_ERROR watch commands not allowed";
 /// `watch`, which is allowed and not served.
 pub const WATCH_NOT_IMPLEMENTED: &str = "CLIENT_ERROR watch is not implemented";
-/// `watch` while earlier answers of this connection are unsent.
-pub const WATCH_PIPELINED: &str = "ERROR cannot pipeline other commands before watch";
-/// More watchers than allowed.
-pub const WATCH_TOO_MANY: &str = "WATCHER_TOO_MANY log watcher limit reached";
 /// `stats detail` with anything else.
 pub const STATS_DETAIL_USAGE: &str = "CLIENT_ERROR usage: stats detail on|off|dump";
 /// `stats detail` is disabled.
@@ -103,11 +91,3 @@ pub const TOO_MANY_CONNECTIONS: &str = "ERROR Too many open connections";
 
 /// Text authentication: a command before it.
 pub const AUTH_REQUIRED: &str = "CLIENT_ERROR unauthenticated";
-/// Text authentication: wrong name or password.
-pub const AUTH_FAILED: &str = "CLIENT_ERROR authentication failure";
-/// Text authentication: the announced token is longer than any could be.
-pub const AUTH_TOO_LONG: &str = "CLIENT_ERROR auth token too long";
-/// Text authentication: no blank between name and password.
-pub const AUTH_BAD_TOKEN: &str = "CLIENT_ERROR bad authentication token format";
-/// Text authentication: the token is not followed by CR LF.
-pub const AUTH_BAD_END: &str = "CLIENT_ERROR bad command line termination";

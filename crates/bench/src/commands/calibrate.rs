@@ -25,7 +25,7 @@ pub struct Args {
 /// Runs it.
 ///
 /// # Errors
-/// The null server does not come up, or the result can not be written.
+/// The null server does not come up, or the result cannot be written.
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let plan = args.load.plan()?;
     let stop = output::stop_on_signals();

@@ -20,7 +20,7 @@ pub struct Args {
 /// Looks them over.
 ///
 /// # Errors
-/// A host can not be reached, or was lost.
+/// A host cannot be reached, or was lost.
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let fleet =
         args.hosts.fleet()?.ok_or_else(|| Failure::usage("--hosts: which ones? As in `--hosts a,b`"))?;

@@ -38,7 +38,7 @@ impl Args {
     /// Lets another host's eye watch the server, if the options name one.
     ///
     /// # Errors
-    /// They are wrong, or that host can not be reached, or there is no such process.
+    /// They are wrong, or that host cannot be reached, or there is no such process.
     pub fn watch(&self, plan: &mut Plan) -> Result<(), Failure> {
         let Some(spec) = &self.server_ssh else { return Ok(()) };
         let transport = Transport::parse(&self.ssh).map_err(Failure::usage)?;
@@ -66,7 +66,7 @@ impl Args {
         let hosts = hosts.map_err(Failure::usage)?;
         let transport = Transport::parse(&self.ssh).map_err(Failure::usage)?;
         let program = Program::new(self.remote.as_deref()).map_err(|error| {
-            Failure::error(format!("this program can not be copied: {error}; use --remote"))
+            Failure::error(format!("this program cannot be copied: {error}; use --remote"))
         })?;
         Ok(Some(Fleet { hosts, transport, program }))
     }

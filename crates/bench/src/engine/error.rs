@@ -7,9 +7,9 @@ use std::io;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// What was asked for can not be done.
+    /// What was asked for cannot be done.
     Plan(String),
-    /// The server can not be reached.
+    /// The server cannot be reached.
     Connect {
         /// Where it should be.
         address: String,

@@ -167,7 +167,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// What can not be done, said in one line.
+    /// What cannot be done, said in one line.
     ///
     /// # Errors
     /// That line.
@@ -183,7 +183,7 @@ impl Plan {
             return Err("--duration has to be longer than nothing".to_string());
         }
         if self.trace.is_some() && self.prefill {
-            return Err("a trace can not be prefilled: its keys are not known before".to_string());
+            return Err("a trace cannot be prefilled: its keys are not known before".to_string());
         }
         match self.load {
             Load::Closed { pipeline: 1..=100_000 } => Ok(()),

@@ -60,7 +60,7 @@ struct Outcome {
 /// Does what the plan says. `stop` ends the run early; what was measured until then is in the result.
 ///
 /// # Errors
-/// There is no result: the plan can not be done, or something failed before the window began.
+/// There is no result: the plan cannot be done, or something failed before the window began.
 pub fn execute(plan: &Plan, observer: &dyn Observer, stop: &AtomicBool) -> Result<Run, Error> {
     let mut plan = plan.clone();
     if let Some(trace) = &plan.trace {

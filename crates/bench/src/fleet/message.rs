@@ -87,7 +87,7 @@ pub enum FromAgent {
         /// later when the message came too late for that.
         began_ns: i64,
     },
-    /// It can not be done, and why.
+    /// It cannot be done, and why.
     Failed {
         /// One line.
         says: String,

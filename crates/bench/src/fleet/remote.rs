@@ -46,7 +46,7 @@ impl Program {
     /// `path` on the hosts; without one, this executable itself.
     ///
     /// # Errors
-    /// This executable can not be read.
+    /// This executable cannot be read.
     pub fn new(path: Option<&str>) -> io::Result<Self> {
         if let Some(path) = path {
             return Ok(Self::There(path.to_string()));

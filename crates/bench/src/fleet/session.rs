@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// totals. `stop` ends the run early; what was measured until then is in the result.
 ///
 /// # Errors
-/// There is no result: the plan can not be done, a host can not be reached, or something failed before the
+/// There is no result: the plan cannot be done, a host cannot be reached, or something failed before the
 /// window began.
 pub fn execute(
     fleet: &Fleet,
@@ -249,7 +249,7 @@ impl<'a, 'b> Follower<'a, 'b> {
     fn take_second(&mut self, host: usize, interval: &Interval, left_ms: Option<u64>) {
         self.ended.answered[host] += interval.count;
         let index = (interval.at_ms / 1000) as usize;
-        // No window is longer than this, so an agent that says otherwise can not fill our memory.
+        // No window is longer than this, so an agent that says otherwise cannot fill our memory.
         if interval.at_ms > self.plan.duration.as_millis() as u64 + 60_000 {
             return;
         }
@@ -285,7 +285,7 @@ pub struct Found {
 /// server.
 ///
 /// # Errors
-/// A host can not be reached, or was lost.
+/// A host cannot be reached, or was lost.
 pub fn examine(fleet: &Fleet, count: u64, stop: &AtomicBool) -> Result<Vec<Found>, Error> {
     let mut peers = Peers::bring_up(fleet, stop).map_err(Error::Before)?;
     examine_all(&mut peers, count).map_err(|trouble| Error::Before(peers.in_words(&trouble)))

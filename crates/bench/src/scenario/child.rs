@@ -29,7 +29,7 @@ impl Child {
     /// that a Ctrl-C at the terminal reaches us alone. `identity` are the user and group to become.
     ///
     /// # Errors
-    /// It can not be started, in words.
+    /// It cannot be started, in words.
     pub fn start(
         host: &Host,
         cpus: &[usize],
@@ -38,7 +38,7 @@ impl Child {
         identity: Option<(u32, u32)>,
     ) -> Result<Self, String> {
         let name = words.first().cloned().unwrap_or_default();
-        let failed = |error: std::io::Error| format!("{name} can not be started: {error}");
+        let failed = |error: std::io::Error| format!("{name} cannot be started: {error}");
         let out = File::create(log).map_err(failed)?;
         let error = out.try_clone().map_err(failed)?;
         let mut command = Command::new(&name);

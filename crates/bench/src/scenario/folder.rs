@@ -18,7 +18,7 @@ impl Folder {
     /// A new one in `parent`.
     ///
     /// # Errors
-    /// It can not be made.
+    /// It cannot be made.
     pub fn new(parent: &Path) -> io::Result<Self> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("larder-bench-{}-{number}", std::process::id()));
@@ -29,7 +29,7 @@ impl Folder {
     /// The same, for a user and a group.
     ///
     /// # Errors
-    /// It can not be made, or not be given away.
+    /// It cannot be made, or not be given away.
     pub fn of(parent: &Path, owner: Option<(u32, u32)>) -> io::Result<Self> {
         let folder = Self::new(parent)?;
         if let Some((user, group)) = owner {

@@ -96,7 +96,7 @@ impl<'a> Stage<'a> {
     /// A folder of its own for somebody's files.
     ///
     /// # Errors
-    /// It can not be made.
+    /// It cannot be made.
     pub fn new_folder(&self) -> Result<Folder, Halt> {
         Folder::new(self.folder).map_err(|e| Halt::Failed(e.to_string()))
     }

@@ -20,7 +20,7 @@ pub trait Eye: std::fmt::Debug + Send {
     /// What the kernel says now.
     ///
     /// # Errors
-    /// The process is gone, or the host can not be reached.
+    /// The process is gone, or the host cannot be reached.
     fn look(&mut self) -> io::Result<Texts>;
 
     /// Where this is, for the result: `local pid 4711`.

@@ -83,7 +83,7 @@ impl Remote {
     /// Reaches a host, and finds there the process and the device that are to be seen.
     ///
     /// # Errors
-    /// In one line: the host can not be reached, or there is no such process or device.
+    /// In one line: the host cannot be reached, or there is no such process or device.
     pub fn open(
         transport: &Transport,
         host: &Host,

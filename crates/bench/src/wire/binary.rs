@@ -85,7 +85,7 @@ pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>
     let body = u32::from_be_bytes([input[8], input[9], input[10], input[11]]);
     let opaque = u32::from_be_bytes([input[12], input[13], input[14], input[15]]);
     if u64::from(body) > VALUE_BYTES_MAX || (body as usize) < key + extras {
-        return Err(Garbage::new("a length that can not be", input));
+        return Err(Garbage::new("a length that cannot be", input));
     }
     let consumed = HEADER + body as usize;
     if input.len() < consumed {

@@ -23,7 +23,7 @@ impl Names {
     /// They do not fit, or the prefix has a space or a control character.
     pub fn new(prefix: &[u8], bytes: Option<usize>, keys: u64) -> Result<Self, String> {
         if let Some(byte) = prefix.iter().find(|byte| **byte <= b' ' || **byte == 0x7f) {
-            return Err(format!("--key-prefix: `{}` can not be part of a key", byte.escape_ascii()));
+            return Err(format!("--key-prefix: `{}` cannot be part of a key", byte.escape_ascii()));
         }
         let needed = keys.saturating_sub(1).checked_ilog10().unwrap_or(0) as usize + 1;
         let digits = match bytes {

@@ -32,7 +32,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// What can not be.
+    /// What cannot be.
     ///
     /// # Errors
     /// It said in one line.
