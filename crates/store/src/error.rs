@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::header::MadeFor;
+use crate::memory::arena_header::MadeFor;
 use larder_device::Bytes;
 
 /// Why a store could not be opened. The messages are for an operator and say what to do next.

@@ -2,11 +2,11 @@
 //! probation, a main queue, two bits of hotness. What leaves goes to the SSD, back to its unchanged copy
 //! there, or nowhere.
 
-use crate::admit::{Admission, Candidate, is_worth_a_write};
 use crate::clock::{Expiry, Seconds};
-use crate::entry::{Entry, SsdPlace, State};
-use crate::hash::KeyHash;
 use crate::index::Slot;
+use crate::index::entry::{Entry, SsdPlace, State};
+use crate::index::hash::KeyHash;
+use crate::policy::admission::{Admission, Candidate, is_worth_a_write};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
 use crate::record::{FETCHED, Head, Header};
 use crate::shard::{Cursor, RamQueue, RamRecord, Shard};

@@ -5,11 +5,13 @@
 //! alone, so an entry can be moved to its other bucket without its key, which lies on the SSD. In an index that
 //! leads to RAM alone, and may [grow](Shape), the tag has six bits more.
 
+pub(crate) mod entry;
+pub(crate) mod hash;
 mod shape;
 
-use crate::arena::Strided;
-use crate::entry::{Entry, RAM_TAG_MASK, State, TAG_MASK};
-use crate::hash::KeyHash;
+use crate::index::entry::{Entry, RAM_TAG_MASK, State, TAG_MASK};
+use crate::index::hash::KeyHash;
+use crate::memory::arena::Strided;
 
 use shape::PART_BITS;
 pub(crate) use shape::Shape;
@@ -341,8 +343,8 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::Arena;
-    use crate::hash::Hasher;
+    use crate::index::hash::Hasher;
+    use crate::memory::arena::Arena;
 
     struct AllLive;
     impl Judge for AllLive {

@@ -11,23 +11,18 @@
 //!
 //!   eviction --> SSD write buffer --> next_write() . . caller writes . . complete_write()
 //! ```
-//! In reading order: [`clock`], `entry` and `index` (what an item costs), `record`, `ram::pool` (who owns
-//! memory), `ssd` (pages, segments, streams), `shard` (the invariants), `evict` and `admit` (who leaves and
-//! where to), `ops` (what commands mean), [`store`], `header` and the `attach` modules (what a later process
-//! goes on with).
+//! In reading order: [`clock`], `index` (eight bytes an item), `record`, `memory` and `ram::pool` (the owners of
+//! memory), `ssd` (pages, segments, streams), `shard` (the invariants), `evict` and `policy` (which items leave RAM,
+//! and where to), `commands`, [`store`], and the `recover` modules (a restart).
 
-mod admit;
-mod arena;
 pub mod clock;
+mod commands;
 pub mod crash;
-mod entry;
 mod error;
 mod evict;
-mod hash;
-mod header;
 mod index;
-mod layout;
-mod ops;
+mod memory;
+mod policy;
 mod prefetch;
 mod ram;
 mod read;
@@ -38,13 +33,13 @@ pub mod store;
 mod tiers;
 mod value;
 
-pub use admit::Admission;
 pub use clock::{Expiry, Seconds};
+pub use commands::*;
 pub use error::OpenError;
 pub use evict::Patience;
-pub use hash::KeyHash;
-pub use header::{Cold, MadeFor};
-pub use ops::*;
+pub use index::hash::KeyHash;
+pub use memory::arena_header::{Cold, MadeFor};
+pub use policy::admission::Admission;
 pub use read::{Loaded, ReadPlan};
 pub use ssd::health::SsdEvent;
 pub use ssd::write::{SharedWrite, WriteJob};

@@ -1,6 +1,6 @@
 //! What the store asks its caller to read, and how the bytes come back.
 
-use crate::entry::Entry;
+use crate::index::entry::Entry;
 use crate::ssd::PAGE_BYTES;
 use crate::ssd::log::PageRead;
 use crate::tiers::Tiers;

@@ -5,21 +5,21 @@
 //! shard, every change of an entry keeps the SSD table's and the shard's counts true. Which item lives where,
 //! and what a command means, is decided in `evict` and `ops`.
 
-pub(crate) mod attach;
 mod check;
 mod log;
+pub(crate) mod recover;
 mod repair;
 pub(crate) mod tally;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
-use crate::arena::Region;
 use crate::clock::Seconds;
 use crate::crash;
-use crate::entry::{Entry, SsdCopy, SsdPlace, State};
-use crate::hash::KeyHash;
+use crate::index::entry::{Entry, SsdCopy, SsdPlace, State};
+use crate::index::hash::KeyHash;
 use crate::index::{Index, Inserted, Judge, Slot};
+use crate::memory::arena::Region;
 use crate::ram::pool::{LogParts, Owner, Queue, Reservation, SegmentId};
 use crate::record::{HAS_HOME, HEADER_BYTES, HOME_BYTES, Head, Header, RAM_ALIGN, Record};
 use crate::tiers::Tiers;

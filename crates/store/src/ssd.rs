@@ -6,14 +6,14 @@ mod large;
 pub(crate) mod log;
 mod openings;
 pub(crate) mod page;
-pub(crate) mod piece;
 mod probe;
-pub(crate) mod reclaim;
+pub(crate) mod readmission;
 mod sealed;
+pub(crate) mod segment_table;
 pub(crate) mod stream;
-pub(crate) mod table;
 mod victim;
 pub(crate) mod write;
+pub(crate) mod write_buffer;
 
 /// Bytes of a segment, the unit of allocation, reuse and expiry.
 pub const SEGMENT_BYTES: u64 = 16 << 20;

@@ -14,12 +14,12 @@ mod sweep;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::admit::Admission;
 use crate::clock::Seconds;
-use crate::entry::State;
 use crate::evict::{Evicted, Patience};
-use crate::hash::KeyHash;
-use crate::layout::Layout;
+use crate::index::entry::State;
+use crate::index::hash::KeyHash;
+use crate::memory::layout::Layout;
+use crate::policy::admission::Admission;
 use crate::prefetch::prefetch;
 use crate::read::ReadPlan;
 use crate::shard::{RamQueue, Shard};

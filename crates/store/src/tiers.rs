@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::admit::Admission;
 use crate::clock::Seconds;
-use crate::entry::Entry;
-use crate::hash::Hasher;
-use crate::header::Header;
+use crate::index::entry::Entry;
+use crate::index::hash::Hasher;
+use crate::memory::arena_header::Header;
+use crate::policy::admission::Admission;
 use crate::ram::pool::Pool;
 use crate::ssd::log::Log;
 use crate::store::compaction::Compaction;

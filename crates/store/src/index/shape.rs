@@ -14,8 +14,8 @@
 //! different ones of the base, so that often one has split and the other has not, and the emptier takes what
 //! the fuller has no room for.
 
-use crate::entry::Entry;
-use crate::hash::KeyHash;
+use crate::index::entry::Entry;
+use crate::index::hash::KeyHash;
 
 /// Bits of a part.
 pub(crate) const PART_BITS: u32 = 6;
@@ -138,8 +138,8 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::State;
-    use crate::hash::Hasher;
+    use crate::index::entry::State;
+    use crate::index::hash::Hasher;
 
     #[test]
     fn the_other_bucket_of_the_other_bucket_is_the_first() {

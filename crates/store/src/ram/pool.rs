@@ -16,8 +16,8 @@
 //! record, is never written again, and can be pinned. There is no edge from reserved to zombie: nobody can
 //! pin what was never adopted.
 
-pub(crate) mod attach;
 mod log;
+pub(crate) mod recover;
 mod reservation;
 mod withhold;
 
@@ -25,8 +25,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::arena::{Region, SharedRegion};
 use crate::crash::step;
+use crate::memory::arena::{Region, SharedRegion};
 use crate::record::HEADER_BYTES;
 
 pub(crate) use log::LogParts;
@@ -540,7 +540,7 @@ impl Drop for Pin {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::arena::Arena;
+    use crate::memory::arena::Arena;
 
     pub(crate) fn pool(segments: usize) -> Arc<Pool> {
         let mut arena = Arena::new(segments * (8192 + 64) + 8192, None).expect("memory");

@@ -5,7 +5,7 @@
 
 use super::{Open, RamQueue, Shard};
 use crate::crash;
-use crate::entry::{Entry, SsdCopy};
+use crate::index::entry::{Entry, SsdCopy};
 use crate::ram::pool::SegmentId;
 use crate::record::{HAS_HOME, HEADER_BYTES, Header, RAM_ALIGN};
 use crate::tiers::Tiers;

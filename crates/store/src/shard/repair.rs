@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use super::{REWRITTEN_BITS, RamQueue, Shard};
-use crate::entry::State;
+use crate::index::entry::State;
 use crate::ram::pool::SegmentId;
 use crate::record::{HEADER_BYTES, Header, RAM_ALIGN};
 use crate::tiers::Tiers;

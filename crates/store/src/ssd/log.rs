@@ -8,7 +8,7 @@
 //! A segment goes free -> open (in one stream) -> sealed, and back to free when it is spent (all expired or
 //! flushed) or reclaimed (`reclaim`). A segment with pages that are not on the device yet is never reused.
 
-mod attach;
+mod recover;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
@@ -17,16 +17,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::health::{Access, Health, Phase};
 use super::openings::Openings;
 use super::page::{self, Page, PageId};
-use super::piece::{Piece, PieceLine};
-use super::reclaim::Reclaim;
+use super::readmission::Reclaim;
 use super::sealed::Sealed;
+use super::segment_table::Table;
 use super::stream::{Open, STREAMS};
-use super::table::Table;
 use super::write::{Landing, Large, Work, WriteJob, WriteSource};
+use super::write_buffer::{Piece, PieceLine};
 use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
-use crate::admit::Budget;
-use crate::arena::Region;
-use crate::entry::{SsdPlace, pages_of_class};
+use crate::index::entry::{SsdPlace, pages_of_class};
+use crate::memory::arena::Region;
+use crate::policy::write_budget::WriteBudget;
 use larder_device::IoBuf;
 
 /// Why a record was not taken.
@@ -62,7 +62,7 @@ pub(crate) struct Rules {
     pub landing_bytes_max: usize,
     pub reuses: bool,
     pub live_percent_max: u32,
-    pub budget: Budget,
+    pub budget: WriteBudget,
 }
 
 pub(crate) struct Log {
@@ -79,7 +79,7 @@ pub(crate) struct Log {
     pub(super) reuses: bool,
     /// The most live records that are all kept, in percent of the SSD.
     pub(super) live_percent_max: u32,
-    pub(crate) budget: Budget,
+    pub(crate) budget: WriteBudget,
     state: Mutex<State>,
     pub(crate) health: Health,
     pub(crate) bytes_admitted: AtomicU64,

@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::log::{Log, Refused, State};
 use super::page::{self, Content, PAGE_HEADER_BYTES};
-use super::piece::{Fill, Piece, PiecePlace};
 use super::write::{Work, WriteSource};
+use super::write_buffer::{Fill, Piece, PiecePlace};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::clock::Seconds;
 use crate::crash::step;
-use crate::entry::{SsdPlace, class_of_pages};
+use crate::index::entry::{SsdPlace, class_of_pages};
 use crate::record::Header;
 
 /// Which records a segment holds, so that what dies together lies together.

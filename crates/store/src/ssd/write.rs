@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::piece::Piece;
-use crate::entry::{Entry, SsdPlace};
-use crate::hash::KeyHash;
+use super::write_buffer::Piece;
+use crate::index::entry::{Entry, SsdPlace};
+use crate::index::hash::KeyHash;
 use crate::ram::pool::Pin;
 use larder_device::IoBuf;
 

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
 use super::Store;
-use crate::arena::SharedRegion;
-use crate::hash::KeyHash;
+use crate::index::hash::KeyHash;
 use crate::index::{Bucket, Index, Shape};
-use crate::layout::Layout;
+use crate::memory::arena::SharedRegion;
+use crate::memory::layout::Layout;
 use crate::prefetch::prefetch;
 use crate::shard::Shard;
 

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use super::Store;
 use crate::clock::{Expiry, Seconds};
-use crate::entry::{Entry, State};
-use crate::hash::KeyHash;
-use crate::ops::is_gone;
+use crate::commands::is_gone;
+use crate::index::entry::{Entry, State};
+use crate::index::hash::KeyHash;
 use crate::ram::pool::SegmentId;
 use crate::record::Head;
 use crate::shard::{RamQueue, Shard};

@@ -13,20 +13,20 @@ use super::compaction::Compaction;
 use super::growth::{Growth, Whereabouts};
 use super::sweep::Sweep;
 use super::{Config, Span, Store};
-use crate::admit::Budget;
-use crate::arena::Arena;
-use crate::entry::SSD_SEGMENTS_MAX;
 use crate::error::OpenError;
-use crate::hash::Hasher;
-use crate::header::{Cold, Content, HEADER_PAGE_BYTES, Header, Identity};
 use crate::index::Index;
-use crate::layout::{Layout, Sizes};
+use crate::index::entry::SSD_SEGMENTS_MAX;
+use crate::index::hash::Hasher;
+use crate::memory::arena::Arena;
+use crate::memory::arena_header::{Cold, Content, HEADER_PAGE_BYTES, Header, Identity};
+use crate::memory::layout::{Layout, Sizes};
+use crate::policy::write_budget::WriteBudget;
 use crate::ram::pool::Pool;
 use crate::shard::Shard;
-use crate::shard::attach::Census;
+use crate::shard::recover::Census;
 use crate::ssd::SEGMENT_BYTES;
 use crate::ssd::log::{Home, Log, Rules};
-use crate::ssd::table::Table;
+use crate::ssd::segment_table::Table;
 use crate::tiers::Tiers;
 
 /// A file that holds a store's memory, so that a later process can go on with it.
@@ -159,7 +159,7 @@ impl Store {
             landing_bytes_max: segments * layout.segment_bytes / 4,
             reuses: config.evict,
             live_percent_max: config.ssd_live_percent.min(100),
-            budget: Budget::new(config.ssd_write_limit),
+            budget: WriteBudget::new(config.ssd_write_limit),
         };
         let tiers = Tiers {
             log: Log::new(table, homes, pieces, lines, rules),

@@ -3,13 +3,13 @@
 
 use super::Store;
 use crate::clock::{Expiry, Seconds};
-use crate::entry::{Entry, SsdPlace, State};
+use crate::index::entry::{Entry, SsdPlace, State};
 use crate::read::{Loaded, Needs, ReadPlan};
 use crate::record::FETCHED;
 use crate::ssd::PAGE_BYTES;
 use crate::ssd::log::{Log, Refused};
 use crate::ssd::page::{self, Page, Placed};
-use crate::ssd::reclaim::ReadBack;
+use crate::ssd::readmission::ReadBack;
 use crate::ssd::stream::Stream;
 
 /// What became of one record of a page that was read back.

@@ -2,7 +2,7 @@
 //! an entry can repeat. How often a segment may be opened between two sweeps is `ssd::openings`' business.
 
 use super::Store;
-use crate::entry::State;
+use crate::index::entry::State;
 
 /// How far the sweep is.
 #[derive(Default)]

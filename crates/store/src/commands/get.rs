@@ -3,8 +3,8 @@
 use super::lookup::{Look, Seen, SsdLookup, is_gone};
 use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
-use crate::entry::{Entry, SsdCopy, State};
 use crate::evict::Patience;
+use crate::index::entry::{Entry, SsdCopy, State};
 use crate::read::Needs;
 use crate::record::{FETCHED, HAS_HOME, HEADER_BYTES, Header, KEY_BINARY, Record, STALE, WIN_SENT};
 use crate::shard::{RamQueue, Shard};

@@ -1,7 +1,7 @@
 //! What of the SSD's tables a later process goes on with: which segments are free, which are reused next, and
 //! which write buffers hold what is not on the device yet.
 
-use super::super::piece::Fill;
+use super::super::write_buffer::Fill;
 use super::Log;
 use crate::clock::Seconds;
 

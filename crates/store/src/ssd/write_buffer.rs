@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, compiler_fence};
 
 use super::PAGE_BYTES;
 use super::page::Content;
-use crate::arena::Region;
 use crate::crash::step;
+use crate::memory::arena::Region;
 
 /// What the arena knows of one write buffer.
 ///
@@ -114,7 +114,7 @@ pub(crate) struct Piece {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::Arena;
+    use crate::memory::arena::Arena;
 
     const PLACE: PiecePlace = PiecePlace { segment: 3, turn: 7, first_page: 100 };
 

@@ -27,9 +27,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
-use crate::arena::Region;
-use crate::hash::Hasher;
-use crate::layout::{Layout, Sizes};
+use crate::index::hash::Hasher;
+use crate::memory::arena::Region;
+use crate::memory::layout::{Layout, Sizes};
 use larder_device::Extents;
 
 /// Bytes of the page.
@@ -356,7 +356,7 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::Arena;
+    use crate::memory::arena::Arena;
 
     fn header() -> Header {
         let header = Header::new(Arena::new(8192, None).expect("memory").carve(HEADER_PAGE_BYTES / 8));
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn the_page_is_what_is_drawn() {
-        let sizes = crate::layout::Sizes {
+        let sizes = crate::memory::layout::Sizes {
             memory_bytes: 4 << 20,
             ssd_segments: 0,
             item_bytes: 512,

@@ -3,8 +3,8 @@
 use super::lookup::Look;
 use super::{ATTEMPTS_MAX, Attempt, Call, write};
 use crate::clock::Expiry;
-use crate::entry::{Entry, State};
 use crate::evict::Patience;
+use crate::index::entry::{Entry, State};
 use crate::ram::pool::Reservation;
 use crate::read::Needs;
 use crate::record::{HEADER_BYTES, Header, KEY_BINARY, STALE, WIN_SENT};

@@ -7,10 +7,10 @@
 
 use super::tally::Tally;
 use super::{RamQueue, Shard};
-use crate::entry::{Entry, State, pages_of_class};
-use crate::hash::KeyHash;
+use crate::index::entry::{Entry, State, pages_of_class};
+use crate::index::hash::KeyHash;
 use crate::prefetch::prefetch;
-use crate::ram::pool::attach::{Claims, Kept};
+use crate::ram::pool::recover::{Claims, Kept};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
 use crate::record::{HEADER_BYTES, Head, Header, RAM_ALIGN};
 use crate::tiers::Tiers;

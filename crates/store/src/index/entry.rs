@@ -1,6 +1,6 @@
 //! The eight-byte index entry: all that an SSD-resident item costs in RAM.
 
-use crate::hash::KeyHash;
+use crate::index::hash::KeyHash;
 use crate::record::HOME_BYTES;
 
 /// What an entry points at.

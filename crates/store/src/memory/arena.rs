@@ -37,11 +37,11 @@ unsafe impl Plain for crate::index::Bucket {}
 unsafe impl Plain for crate::shard::ShardHead {}
 // SAFETY: only AtomicU32 fields and arrays of AtomicU64 at an aligned offset (asserted beside its
 // definition).
-unsafe impl Plain for crate::ssd::table::SegmentMeta {}
+unsafe impl Plain for crate::ssd::segment_table::SegmentMeta {}
 // SAFETY: only AtomicU32 fields.
 unsafe impl Plain for crate::ram::pool::SegmentMeta {}
 // SAFETY: an AtomicU64 and four AtomicU32 (no padding: asserted beside its definition).
-unsafe impl Plain for crate::ssd::piece::PieceLine {}
+unsafe impl Plain for crate::ssd::write_buffer::PieceLine {}
 
 struct Mapping {
     start: NonNull<u8>,

@@ -3,7 +3,7 @@
 use super::lookup::Look;
 use super::{Attempt, Call, write};
 use crate::clock::Expiry;
-use crate::entry::State;
+use crate::index::entry::State;
 use crate::read::Needs;
 use crate::record::{STALE, WIN_SENT};
 use crate::store::{Step, Store};

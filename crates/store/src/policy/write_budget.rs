@@ -1,21 +1,20 @@
-//! Who deserves an SSD write. Pure policy: no bytes move here.
+//! How much may be written to the SSD a second.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Seconds;
-use crate::shard::RamQueue;
 
 /// A limit on the bytes written to the SSD a second, for the device's endurance: whole pages, as the device
 /// gets them.
-pub(crate) struct Budget {
+pub(crate) struct WriteBudget {
     bytes_per_second: Option<u64>,
     /// Up to when it has been filled, and what is left; below zero by what was written beyond it.
     state: Mutex<(Seconds, i64)>,
 }
 
-impl Budget {
+impl WriteBudget {
     pub(crate) fn new(bytes_per_second: Option<u64>) -> Self {
-        Budget { bytes_per_second, state: Mutex::new((Seconds(0), 0)) }
+        WriteBudget { bytes_per_second, state: Mutex::new((Seconds(0), 0)) }
     }
 
     pub(crate) fn is_limited(&self) -> bool {
@@ -55,42 +54,13 @@ impl Budget {
     }
 }
 
-/// Which of the items that leave RAM are written to the SSD.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Admission {
-    /// All of them; the log's oldest items make room.
-    #[default]
-    All,
-    /// Once the SSD is full of live items, only those that were read or stored again: pays where most items
-    /// are never wanted again, and protects what is on the SSD from them.
-    Returning,
-}
-
-/// What is known of an item that leaves RAM.
-pub(crate) struct Candidate {
-    pub from: RamQueue,
-    pub seconds_left: Option<u32>,
-}
-
-/// Items that expire sooner than this are not worth a write.
-const SECONDS_LEFT_MIN: u32 = 2;
-
-/// Returns whether the candidate is worth a write: an item that does not expire at once and, while writes are
-/// rationed, was read or stored again.
-pub(crate) fn is_worth_a_write(candidate: &Candidate, rationed: bool) -> bool {
-    if candidate.seconds_left.is_some_and(|left| left < SECONDS_LEFT_MIN) {
-        return false;
-    }
-    !rationed || candidate.from == RamQueue::Main
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_budget_saves_up_two_seconds_at_most_and_what_was_overdrawn_is_paid_back() {
-        let budget = Budget::new(Some(100));
+        let budget = WriteBudget::new(Some(100));
         assert!(!budget.allows(Seconds(0)) && budget.allows(Seconds(1)));
         budget.charge(100);
         assert!(!budget.allows(Seconds(1)) && budget.is_spent());
@@ -98,17 +68,8 @@ mod tests {
         budget.charge(450);
         assert!(!budget.allows(Seconds(1000)) && !budget.allows(Seconds(1002)));
         assert!(budget.allows(Seconds(1003)));
-        let unlimited = Budget::new(None);
+        let unlimited = WriteBudget::new(None);
         unlimited.charge(1 << 40);
         assert!(unlimited.allows(Seconds(0)) && !unlimited.is_spent());
-    }
-
-    #[test]
-    fn rationed_writes_go_to_what_was_read_or_came_back() {
-        let candidate = |from, seconds_left| Candidate { from, seconds_left };
-        assert!(is_worth_a_write(&candidate(RamQueue::Small, None), false));
-        assert!(!is_worth_a_write(&candidate(RamQueue::Small, None), true));
-        assert!(is_worth_a_write(&candidate(RamQueue::Main, None), true));
-        assert!(!is_worth_a_write(&candidate(RamQueue::Main, Some(1)), false));
     }
 }

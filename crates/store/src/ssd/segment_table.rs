@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, compiler_fence};
 
-use super::piece::{Fill, PiecePlace};
+use super::write_buffer::{Fill, PiecePlace};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
-use crate::arena::Region;
 use crate::clock::Seconds;
 use crate::crash::step;
-use crate::entry::{Entry, SsdPlace, pages_of_class};
+use crate::index::entry::{Entry, SsdPlace, pages_of_class};
+use crate::memory::arena::Region;
 
 const HOT_WORDS: usize = SEGMENT_PAGES as usize / 64;
 

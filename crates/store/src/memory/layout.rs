@@ -1,8 +1,8 @@
 //! From a memory limit to counts and sizes: how a store divides its memory. Arithmetic only.
 
-use crate::entry::{RAM_BYTES_MAX, SSD_SEGMENTS_MAX};
 use crate::error::OpenError;
-use crate::header::HEADER_PAGE_BYTES;
+use crate::index::entry::{RAM_BYTES_MAX, SSD_SEGMENTS_MAX};
+use crate::memory::arena_header::HEADER_PAGE_BYTES;
 use crate::ssd::SEGMENT_BYTES;
 
 /// What a store is to be made of.
@@ -115,12 +115,13 @@ impl Layout {
         let ram_items = ram_estimate / item;
         let ghosts = (ram_items + ssd_bytes / item).min(ram_items * GHOSTS_PER_RAM_ITEM_MAX);
         let ghosts_per_shard = (ghosts / shards).max(16);
-        let ssd_table = u64::from(sizes.ssd_segments) * size_of::<crate::ssd::table::SegmentMeta>() as u64;
+        let ssd_table =
+            u64::from(sizes.ssd_segments) * size_of::<crate::ssd::segment_table::SegmentMeta>() as u64;
         let fixed = index_bytes
             + buffer_bytes
             + ssd_table
             + shards * (ghosts_per_shard + size_of::<crate::shard::ShardHead>() as u64)
-            + pieces * size_of::<crate::ssd::piece::PieceLine>() as u64
+            + pieces * size_of::<crate::ssd::write_buffer::PieceLine>() as u64
             + ALIGN_SLACK * (shards * 3 + pieces + 8)
             + HEADER_PAGE_BYTES as u64
             + 2 * 4096;

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::Call;
 use crate::clock::{Expiry, Seconds};
-use crate::entry::{Entry, State};
-use crate::hash::KeyHash;
 use crate::index::Slot;
+use crate::index::entry::{Entry, State};
+use crate::index::hash::KeyHash;
 use crate::read::{Loaded, Needs, ReadPlan};
 use crate::record::{FETCHED, Header};
 use crate::shard::{RamRecord, Shard};

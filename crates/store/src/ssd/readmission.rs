@@ -17,7 +17,7 @@ use super::victim::Victim;
 use super::write::Landing;
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::clock::Seconds;
-use crate::entry::{SsdPlace, class_of_pages, pages_of_class};
+use crate::index::entry::{SsdPlace, class_of_pages, pages_of_class};
 
 /// Pages that one read of a segment that is moved brings.
 const CHUNK_PAGES: u32 = 64;

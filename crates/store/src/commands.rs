@@ -8,22 +8,22 @@
 //! has changed since: they take effect when they were planned.
 
 mod arith;
-mod fetch;
+mod delete;
+mod get;
 mod lookup;
 mod put;
-mod remove;
 
 pub use arith::{Arith, ArithResult};
-pub use fetch::{Fetch, Found, Tier};
+pub use delete::{Remove, RemoveResult};
+pub use get::{Fetch, Found, Tier};
 pub(crate) use lookup::is_gone;
 pub use put::{Incoming, Payload, Put, PutMode, PutResult};
-pub use remove::{Remove, RemoveResult};
 
 use crate::clock::Seconds;
-use crate::entry::{Entry, State};
 use crate::evict::Patience;
-use crate::hash::KeyHash;
 use crate::index::Slot;
+use crate::index::entry::{Entry, State};
+use crate::index::hash::KeyHash;
 use crate::ram::pool::Reservation;
 use crate::read::{Loaded, ReadPlan};
 use crate::record::{HEADER_BYTES, Header};
