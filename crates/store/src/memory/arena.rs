@@ -41,7 +41,7 @@ unsafe impl Plain for crate::ssd::segment_table::SegmentMeta {}
 // SAFETY: only AtomicU32 fields.
 unsafe impl Plain for crate::ram::pool::SegmentMeta {}
 // SAFETY: an AtomicU64 and four AtomicU32 (no padding: asserted beside its definition).
-unsafe impl Plain for crate::ssd::write_buffer::PieceLine {}
+unsafe impl Plain for crate::ssd::write_buffer::WriteBufferState {}
 
 struct Mapping {
     start: NonNull<u8>,

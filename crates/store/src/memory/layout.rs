@@ -30,8 +30,8 @@ pub(crate) struct Layout {
     pub ghosts_per_shard: u32,
     pub segment_bytes: usize,
     pub segments: u32,
-    pub piece_bytes: usize,
-    pub pieces: u32,
+    pub write_buffer_bytes: usize,
+    pub write_buffers: u32,
     pub ssd_segments: u32,
     /// Memory, and addresses behind it for an index that grows: those take no memory of their own, since RAM segments
     /// give way to them.
@@ -82,12 +82,12 @@ impl Layout {
             return Err(OpenError::TooLarge { what: "an SSD tier", bytes: ssd_bytes, max });
         }
         let item = u64::from(sizes.item_bytes.max(16));
-        let (piece_bytes, pieces) = match (ssd_bytes, memory >= 32 * MIB) {
+        let (write_buffer_bytes, write_buffers) = match (ssd_bytes, memory >= 32 * MIB) {
             (0, _) => (0, 0),
             (_, true) => (256 << 10, (memory / 16 / (256 << 10)).clamp(12, 64)),
             (_, false) => (64 << 10, 12),
         };
-        let buffer_bytes = piece_bytes * pieces;
+        let buffer_bytes = write_buffer_bytes * write_buffers;
         let index_for = |entries: u64| entries * BUCKET_BYTES / BUCKET_ENTRIES * 100 / INDEX_FILL_PERCENT;
         // What the SSD's part of the index leaves is for items in RAM, which need entries too.
         let ram_entries = memory.saturating_sub(buffer_bytes + index_for(ssd_bytes / item)) / item;
@@ -121,8 +121,8 @@ impl Layout {
             + buffer_bytes
             + ssd_table
             + shards * (ghosts_per_shard + size_of::<crate::shard::ShardHead>() as u64)
-            + pieces * size_of::<crate::ssd::write_buffer::PieceLine>() as u64
-            + ALIGN_SLACK * (shards * 3 + pieces + 8)
+            + write_buffers * size_of::<crate::ssd::write_buffer::WriteBufferState>() as u64
+            + ALIGN_SLACK * (shards * 3 + write_buffers + 8)
             + HEADER_PAGE_BYTES as u64
             + 2 * 4096;
         let meta_bytes =
@@ -147,8 +147,8 @@ impl Layout {
             ghosts_per_shard: ghosts_per_shard as u32,
             segment_bytes: segment_bytes as usize,
             segments: segments as u32,
-            piece_bytes: piece_bytes as usize,
-            pieces: pieces as u32,
+            write_buffer_bytes: write_buffer_bytes as usize,
+            write_buffers: write_buffers as u32,
             ssd_segments: sizes.ssd_segments,
             arena_bytes: fixed + segments * per_segment,
             reserve_bytes: (buckets_per_shard_max - buckets_per_shard) * shards * BUCKET_BYTES,
@@ -177,15 +177,15 @@ impl Layout {
     /// All of it, to compare with another.
     pub(crate) fn words(&self) -> [u64; 13] {
         let Layout { shards, buckets_per_shard, ghosts_per_shard, segment_bytes, segments, .. } = *self;
-        let Layout { piece_bytes, pieces, ssd_segments, arena_bytes, index_bytes, .. } = *self;
+        let Layout { write_buffer_bytes, write_buffers, ssd_segments, arena_bytes, index_bytes, .. } = *self;
         [
             shards.into(),
             buckets_per_shard.into(),
             ghosts_per_shard.into(),
             segment_bytes as u64,
             segments.into(),
-            piece_bytes as u64,
-            pieces.into(),
+            write_buffer_bytes as u64,
+            write_buffers.into(),
             ssd_segments.into(),
             arena_bytes,
             index_bytes,
@@ -202,11 +202,11 @@ impl Layout {
 
     /// Returns the size in bytes above which a record gets RAM segments of its own.
     pub(crate) fn large_bytes(&self) -> usize {
-        if self.pieces == 0 {
+        if self.write_buffers == 0 {
             let share = self.segments as usize * self.segment_bytes / self.shards as usize / LOG_RECORD_SHARE;
             return share.clamp(self.segment_bytes / 2, LOG_RECORD_BYTES_MAX);
         }
-        (self.segment_bytes / 2).min(self.piece_bytes - 4096)
+        (self.segment_bytes / 2).min(self.write_buffer_bytes - 4096)
     }
 }
 

@@ -81,7 +81,7 @@ impl Log {
     ) -> Result<(u32, u32, u32), Refused> {
         self.part_epochs(state, stream, epoch);
         self.close_page(state, stream);
-        self.seal_piece(state, stream);
+        self.seal_write_buffer(state, stream);
         if state.streams[stream as usize].as_ref().is_some_and(|open| open.next_page + pages > SEGMENT_PAGES)
         {
             self.seal_segment(state, stream);
@@ -126,8 +126,8 @@ impl Log {
         state.next_id += 1;
         let id = state.next_id;
         let mut parts_left = 0;
-        for at in (0..bytes).step_by(self.piece_bytes) {
-            let part_bytes = self.piece_bytes.min(bytes - at);
+        for at in (0..bytes).step_by(self.write_buffer_bytes) {
+            let part_bytes = self.write_buffer_bytes.min(bytes - at);
             self.budget.charge(part_bytes);
             self.table.add_pending(segment);
             parts_left += 1;

@@ -22,7 +22,7 @@ use super::sealed::Sealed;
 use super::segment_table::Table;
 use super::stream::{Open, STREAMS};
 use super::write::{Landing, Large, Work, WriteJob, WriteSource};
-use super::write_buffer::{Piece, PieceLine};
+use super::write_buffer::{WriteBuffer, WriteBufferState};
 use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
 use crate::index::entry::{SsdPlace, pages_of_class};
 use crate::memory::arena::Region;
@@ -58,7 +58,7 @@ const BESIDE_READS_BYTES: usize = 256 << 10;
 pub(crate) struct Rules {
     /// Random: it tells this store's pages from any other's.
     pub store: u64,
-    pub piece_bytes: usize,
+    pub write_buffer_bytes: usize,
     pub landing_bytes_max: usize,
     pub reuses: bool,
     pub live_percent_max: u32,
@@ -68,10 +68,10 @@ pub(crate) struct Rules {
 pub(crate) struct Log {
     pub(crate) table: Table,
     /// A line for each write buffer.
-    pub(super) lines: Region<PieceLine>,
+    pub(super) lines: Region<WriteBufferState>,
     homes: Vec<Home>,
     store: u64,
-    pub(super) piece_bytes: usize,
+    pub(super) write_buffer_bytes: usize,
     /// Bytes of large records that may be on their way at once, so that a slow device does not keep all of
     /// RAM; one may always.
     pub(super) landing_bytes_max: usize,
@@ -105,7 +105,7 @@ pub(crate) struct Log {
 
 pub(super) struct State {
     pub(super) streams: [Option<Open>; STREAMS],
-    pub(super) free_pieces: Vec<Piece>,
+    pub(super) free_write_buffers: Vec<WriteBuffer>,
     pub(super) queue: VecDeque<Work>,
     pub(super) flying: Vec<Work>,
     /// Segments ready to be filled.
@@ -134,19 +134,22 @@ impl Log {
     pub(crate) fn new(
         table: Table,
         homes: Vec<Home>,
-        pieces: Vec<Region<u8>>,
-        lines: Region<PieceLine>,
+        write_buffers: Vec<Region<u8>>,
+        lines: Region<WriteBufferState>,
         rules: Rules,
     ) -> Log {
-        let Rules { store, piece_bytes, landing_bytes_max, reuses, live_percent_max, budget } = rules;
+        let Rules { store, write_buffer_bytes, landing_bytes_max, reuses, live_percent_max, budget } = rules;
         assert_eq!(table.count() as usize, homes.len());
-        assert!(pieces.iter().all(|piece| piece.len() == piece_bytes) && pieces.len() == lines.len());
-        let numbered = pieces.into_iter().zip(0..);
-        let free_pieces = numbered.map(|(memory, number)| Piece { number, memory }).collect();
+        assert!(
+            write_buffers.iter().all(|write_buffer| write_buffer.len() == write_buffer_bytes)
+                && write_buffers.len() == lines.len()
+        );
+        let numbered = write_buffers.into_iter().zip(0..);
+        let free_write_buffers = numbered.map(|(memory, number)| WriteBuffer { number, memory }).collect();
         Log {
             state: Mutex::new(State {
                 streams: [const { None }; STREAMS],
-                free_pieces,
+                free_write_buffers,
                 queue: VecDeque::new(),
                 flying: Vec::new(),
                 free: (0..table.count()).collect(),
@@ -175,7 +178,7 @@ impl Log {
             lines,
             homes,
             store,
-            piece_bytes,
+            write_buffer_bytes,
             landing_bytes_max,
             reuses,
             live_percent_max,
@@ -245,12 +248,12 @@ impl Log {
         for open in
             state.streams.iter().flatten().filter(|open| open.segment == place.segment && open.turn == turn)
         {
-            let Some(filling) = &open.piece else { continue };
+            let Some(filling) = &open.write_buffer else { continue };
             let Some(at) = page.checked_sub(filling.first_page).map(|pages| pages as usize * PAGE_BYTES)
             else {
                 continue;
             };
-            let (fill, memory) = (&filling.fill, &filling.piece.memory);
+            let (fill, memory) = (&filling.fill, &filling.write_buffer.memory);
             if at == fill.page_at && fill.open.bytes > 0 {
                 return Some(look(page::open(id, &memory[at..], fill.open)));
             }
@@ -269,7 +272,7 @@ impl Log {
         let work = state.queue.iter().chain(&state.flying).find(|work| {
             work.segment == place.segment
                 && work.turn == turn
-                && matches!(work.source, WriteSource::Piece(_))
+                && matches!(work.source, WriteSource::WriteBuffer(_))
                 && page >= work.first_page
                 && ((page - work.first_page) as usize) < work.bytes / PAGE_BYTES
         })?;
@@ -339,10 +342,10 @@ impl Log {
         }
         self.table.remove_pending(job.work.segment);
         match job.work.source {
-            WriteSource::Piece(piece) => {
-                if let Ok(piece) = Arc::try_unwrap(piece) {
-                    self.lines[piece.number as usize].clear();
-                    state.free_pieces.push(piece);
+            WriteSource::WriteBuffer(write_buffer) => {
+                if let Ok(write_buffer) = Arc::try_unwrap(write_buffer) {
+                    self.lines[write_buffer.number as usize].clear();
+                    state.free_write_buffers.push(write_buffer);
                 } else {
                     unreachable!("a write buffer is shared after its write");
                 }

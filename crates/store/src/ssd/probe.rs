@@ -79,10 +79,10 @@ impl Log {
     fn begin_again(&self, state: &mut State) {
         for stream in 0..STREAMS {
             let Some(open) = state.streams[stream].take() else { continue };
-            if let Some(filling) = open.piece {
-                self.lines[filling.piece.number as usize].clear();
+            if let Some(filling) = open.write_buffer {
+                self.lines[filling.write_buffer.number as usize].clear();
                 self.table.remove_pending(open.segment);
-                state.free_pieces.push(filling.piece);
+                state.free_write_buffers.push(filling.write_buffer);
             }
         }
         state.reclaim = None;

@@ -172,13 +172,13 @@ impl Log {
         let mut state = self.lock();
         let state = &mut *state;
         // What is read back must have somewhere to go.
-        if state.free_pieces.is_empty() {
+        if state.free_write_buffers.is_empty() {
             return None;
         }
         if state.reclaim.is_some() || self.is_reclaim_due(state) {
             self.begin_reclaim(state);
         }
-        let room_bytes = state.free_pieces.len() * self.piece_bytes;
+        let room_bytes = state.free_write_buffers.len() * self.write_buffer_bytes;
         let reclaim = state.reclaim.as_mut()?;
         let (page, pages) = match reclaim.moves_all {
             true => self.next_chunk(reclaim, room_bytes)?,
@@ -295,7 +295,8 @@ impl Log {
     /// record that does not fit a write buffer is not readmitted.
     fn read_longer(&self, reclaim: &mut Reclaim, place: SsdPlace, outcome: &ReadBack) {
         for &(page, pages) in &outcome.again {
-            let fits = page + pages <= SEGMENT_PAGES && (pages as usize) * PAGE_BYTES < self.piece_bytes;
+            let fits =
+                page + pages <= SEGMENT_PAGES && (pages as usize) * PAGE_BYTES < self.write_buffer_bytes;
             if fits && pages_of_class(place.class) < pages && pages <= reclaim.pages_left {
                 // The first of them has been counted.
                 reclaim.pages_left -= pages - 1;

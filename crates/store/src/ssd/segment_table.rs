@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, compiler_fence};
 
-use super::write_buffer::{Fill, PiecePlace};
+use super::write_buffer::{Fill, WriteBufferPlace};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::clock::Seconds;
 use crate::crash::step;
@@ -175,7 +175,7 @@ impl Table {
     }
 
     /// Whether pages can be of a segment's present filling.
-    pub(super) fn is_of_turn(&self, place: PiecePlace, fill: &Fill) -> bool {
+    pub(super) fn is_of_turn(&self, place: WriteBufferPlace, fill: &Fill) -> bool {
         let pages = fill.page_at.div_ceil(PAGE_BYTES) as u64 + u64::from(fill.open.bytes > 0);
         self.segments.get(place.segment as usize).is_some_and(|meta| {
             place.turn != 0

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::log::{Log, Refused, State};
 use super::page::{self, Content, PAGE_HEADER_BYTES};
 use super::write::{Work, WriteSource};
-use super::write_buffer::{Fill, Piece, PiecePlace};
+use super::write_buffer::{Fill, WriteBuffer, WriteBufferPlace};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::clock::Seconds;
 use crate::crash::step;
@@ -42,14 +42,14 @@ impl Stream {
 pub(super) struct Open {
     pub(super) segment: u32,
     pub(super) turn: u32,
-    /// The first page that is neither written nor in `piece`.
+    /// The first page that is neither written nor in `write_buffer`.
     pub(super) next_page: u32,
-    pub(super) piece: Option<Filling>,
+    pub(super) write_buffer: Option<Filling>,
 }
 
 /// A write buffer being filled: whole pages, of which the last is open.
 pub(super) struct Filling {
-    pub(super) piece: Piece,
+    pub(super) write_buffer: WriteBuffer,
     pub(super) first_page: u32,
     pub(super) fill: Fill,
 }
@@ -69,7 +69,7 @@ impl Log {
 
     /// Returns whether a record fits a write buffer.
     pub(crate) fn fits_buffer(&self, header: &Header) -> bool {
-        page::extent_pages(header.bytes()) as usize * PAGE_BYTES <= self.piece_bytes
+        page::extent_pages(header.bytes()) as usize * PAGE_BYTES <= self.write_buffer_bytes
     }
 
     /// Appends a record to a stream's write buffer.
@@ -117,9 +117,9 @@ impl Log {
         let bytes = record.iter().map(|part| part.len()).sum();
         let prefix = record[0].len() + record[1].len();
         let here = state.streams[stream as usize].as_ref().and_then(|open| {
-            let filling = open.piece.as_ref().filter(|filling| filling.fill.open.bytes > 0)?;
+            let filling = open.write_buffer.as_ref().filter(|filling| filling.fill.open.bytes > 0)?;
             let pages = page::spread(filling.fill.open.bytes, prefix, bytes)?;
-            let fits_piece = filling.fill.page_at + pages * PAGE_BYTES <= self.piece_bytes;
+            let fits_piece = filling.fill.page_at + pages * PAGE_BYTES <= self.write_buffer_bytes;
             (fits_piece && filling.page() + pages as u32 <= SEGMENT_PAGES).then_some(pages)
         });
         let pages = match here {
@@ -130,7 +130,7 @@ impl Log {
             }
         };
         let open = state.streams[stream as usize].as_mut().expect("ensured");
-        let filling = open.piece.as_mut().expect("ensured");
+        let filling = open.write_buffer.as_mut().expect("ensured");
         let page = filling.page();
         let id = self.page_id(open.segment, open.turn, page);
         let page_at = filling.fill.page_at;
@@ -138,7 +138,7 @@ impl Log {
         if content.bytes == 0 {
             content = Content { bytes: PAGE_HEADER_BYTES, first: PAGE_HEADER_BYTES, count: 0 };
         }
-        let memory = &mut filling.piece.memory[page_at..page_at + pages * PAGE_BYTES];
+        let memory = &mut filling.write_buffer.memory[page_at..page_at + pages * PAGE_BYTES];
         step();
         let end = page::write(memory, content.bytes, &record);
         step();
@@ -170,11 +170,11 @@ impl Log {
     ) -> Result<(u32, u32, u32, u32), Refused> {
         self.ensure_pages(state, stream, pages)?;
         let open = state.streams[stream as usize].as_mut().expect("ensured");
-        let filling = open.piece.as_mut().expect("ensured");
+        let filling = open.write_buffer.as_mut().expect("ensured");
         let page = filling.page();
         let id = self.page_id(open.segment, open.turn, page);
         let end = filling.fill.page_at + pages as usize * PAGE_BYTES;
-        let extent = &mut filling.piece.memory[filling.fill.page_at..end];
+        let extent = &mut filling.write_buffer.memory[filling.fill.page_at..end];
         extent[..PAGE_HEADER_BYTES].copy_from_slice(&page::seal_extent(id, &record));
         let mut at = PAGE_HEADER_BYTES;
         for part in record {
@@ -191,16 +191,16 @@ impl Log {
     fn ensure_pages(&self, state: &mut State, stream: Stream, pages: u32) -> Result<(), Refused> {
         self.close_page(state, stream);
         if let Some(open) = &mut state.streams[stream as usize] {
-            let begun = open.piece.as_ref().map_or(open.next_page, Filling::page);
+            let begun = open.write_buffer.as_ref().map_or(open.next_page, Filling::page);
             let fits_segment = begun + pages <= SEGMENT_PAGES;
             let fits_piece = open
-                .piece
+                .write_buffer
                 .as_ref()
-                .is_some_and(|f| f.fill.page_at + pages as usize * PAGE_BYTES <= self.piece_bytes);
+                .is_some_and(|f| f.fill.page_at + pages as usize * PAGE_BYTES <= self.write_buffer_bytes);
             if fits_segment && fits_piece {
                 return Ok(());
             }
-            self.seal_piece(state, stream);
+            self.seal_write_buffer(state, stream);
             if !fits_segment {
                 self.seal_segment(state, stream);
             }
@@ -208,12 +208,12 @@ impl Log {
         if state.streams[stream as usize].is_none() {
             self.open_segment(state, stream)?;
         }
-        let piece = state.free_pieces.pop().ok_or(Refused::Full)?;
+        let write_buffer = state.free_write_buffers.pop().ok_or(Refused::Full)?;
         let open = state.streams[stream as usize].as_mut().expect("just opened");
         let (segment, turn, first_page) = (open.segment, open.turn, open.next_page);
         self.table.add_pending(segment);
-        self.lines[piece.number as usize].begin(PiecePlace { segment, turn, first_page });
-        open.piece = Some(Filling { piece, first_page, fill: Fill::default() });
+        self.lines[write_buffer.number as usize].begin(WriteBufferPlace { segment, turn, first_page });
+        open.write_buffer = Some(Filling { write_buffer, first_page, fill: Fill::default() });
         Ok(())
     }
 
@@ -221,22 +221,23 @@ impl Log {
         let Some(open) = &mut state.streams[stream as usize] else {
             return;
         };
-        let Some(filling) = &mut open.piece else { return };
+        let Some(filling) = &mut open.write_buffer else { return };
         if filling.fill.open.bytes == 0 {
             return;
         }
-        let place = PiecePlace { segment: open.segment, turn: open.turn, first_page: filling.first_page };
-        let fill = self.close(place, &mut filling.piece, filling.fill);
+        let place =
+            WriteBufferPlace { segment: open.segment, turn: open.turn, first_page: filling.first_page };
+        let fill = self.close(place, &mut filling.write_buffer, filling.fill);
         self.set_fill(filling, fill);
     }
 
     /// Seals a buffer's open page, which stays as readable as it was; answers how far the buffer is filled
     /// then.
-    pub(super) fn close(&self, place: PiecePlace, piece: &mut Piece, fill: Fill) -> Fill {
+    pub(super) fn close(&self, place: WriteBufferPlace, write_buffer: &mut WriteBuffer, fill: Fill) -> Fill {
         let Fill { page_at, open } = fill;
         let number = place.first_page + (page_at / PAGE_BYTES) as u32;
         let id = self.page_id(place.segment, place.turn, number);
-        let page = &mut piece.memory[page_at..page_at + PAGE_BYTES];
+        let page = &mut write_buffer.memory[page_at..page_at + PAGE_BYTES];
         step();
         page[open.bytes..].fill(0);
         step();
@@ -246,29 +247,36 @@ impl Log {
 
     /// Says how far a buffer is filled, here and to whoever comes after a crash.
     fn set_fill(&self, filling: &mut Filling, fill: Fill) {
-        self.lines[filling.piece.number as usize].fill(fill);
+        self.lines[filling.write_buffer.number as usize].fill(fill);
         filling.fill = fill;
     }
 
     /// Queues the stream's buffer, its open page closed, to be written.
-    pub(super) fn seal_piece(&self, state: &mut State, stream: Stream) {
+    pub(super) fn seal_write_buffer(&self, state: &mut State, stream: Stream) {
         let Some(open) = &mut state.streams[stream as usize] else {
             return;
         };
-        let Some(filling) = open.piece.take() else { return };
+        let Some(filling) = open.write_buffer.take() else { return };
         if filling.fill.page_at == 0 {
-            self.lines[filling.piece.number as usize].clear();
-            state.free_pieces.push(filling.piece);
+            self.lines[filling.write_buffer.number as usize].clear();
+            state.free_write_buffers.push(filling.write_buffer);
             self.table.remove_pending(open.segment);
             return;
         }
         open.next_page = filling.page();
-        let place = PiecePlace { segment: open.segment, turn: open.turn, first_page: filling.first_page };
-        self.queue_piece(state, place, filling.piece, filling.fill.page_at);
+        let place =
+            WriteBufferPlace { segment: open.segment, turn: open.turn, first_page: filling.first_page };
+        self.queue_write_buffer(state, place, filling.write_buffer, filling.fill.page_at);
     }
 
     /// Queues `bytes` of a buffer to be written.
-    pub(super) fn queue_piece(&self, state: &mut State, place: PiecePlace, piece: Piece, bytes: usize) {
+    pub(super) fn queue_write_buffer(
+        &self,
+        state: &mut State,
+        place: WriteBufferPlace,
+        write_buffer: WriteBuffer,
+        bytes: usize,
+    ) {
         self.budget.charge(bytes);
         state.next_id += 1;
         state.queue.push_back(Work {
@@ -277,7 +285,7 @@ impl Log {
             turn: place.turn,
             first_page: place.first_page,
             bytes,
-            source: WriteSource::Piece(Arc::new(piece)),
+            source: WriteSource::WriteBuffer(Arc::new(write_buffer)),
         });
     }
 
@@ -287,7 +295,7 @@ impl Log {
         let open = state.streams[stream as usize].as_ref();
         if open.is_some_and(|open| self.table.is_of_another_epoch(open.segment, epoch)) {
             self.close_page(state, stream);
-            self.seal_piece(state, stream);
+            self.seal_write_buffer(state, stream);
             self.seal_segment(state, stream);
         }
     }
@@ -296,7 +304,7 @@ impl Log {
         let segment = self.take_segment(state, stream)?;
         let turn = self.table.open(segment);
         self.count_opening(state, segment, turn);
-        state.streams[stream as usize] = Some(Open { segment, turn, next_page: 0, piece: None });
+        state.streams[stream as usize] = Some(Open { segment, turn, next_page: 0, write_buffer: None });
         Ok(())
     }
 
@@ -311,7 +319,7 @@ impl Log {
         let mut state = self.lock();
         for stream in [Stream::Short, Stream::Long, Stream::Readmitted] {
             self.close_page(&mut state, stream);
-            self.seal_piece(&mut state, stream);
+            self.seal_write_buffer(&mut state, stream);
         }
     }
 }

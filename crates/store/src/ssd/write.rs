@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::write_buffer::Piece;
+use super::write_buffer::WriteBuffer;
 use crate::index::entry::{Entry, SsdPlace};
 use crate::index::hash::KeyHash;
 use crate::ram::pool::Pin;
@@ -22,7 +22,7 @@ pub(super) struct Work {
 /// Memory that is being written; it stays as it is until every clone is gone.
 #[derive(Clone)]
 pub(super) enum WriteSource {
-    Piece(Arc<Piece>),
+    WriteBuffer(Arc<WriteBuffer>),
     Large(Arc<Pin>, u32),
     /// Bytes of a copy from this offset on.
     Copy(Arc<IoBuf>, usize),
@@ -82,7 +82,7 @@ impl AsRef<[u8]> for SharedWrite {
 impl Work {
     pub(super) fn data(&self) -> &[u8] {
         match &self.source {
-            WriteSource::Piece(piece) => &piece.memory[..self.bytes],
+            WriteSource::WriteBuffer(write_buffer) => &write_buffer.memory[..self.bytes],
             WriteSource::Large(pin, segment) => pin.segment(*segment).unwrap_or(&[]),
             WriteSource::Copy(copy, at) => &copy[*at..*at + self.bytes],
         }

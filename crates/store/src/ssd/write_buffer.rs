@@ -20,7 +20,7 @@ use crate::memory::arena::Region;
 /// open page behind them (all 0 when there is none). The word changes in one store, after the bytes that it
 /// speaks of and before any that it does not.
 #[repr(C)]
-pub(crate) struct PieceLine {
+pub(crate) struct WriteBufferState {
     filled: AtomicU64,
     segment: AtomicU32,
     turn: AtomicU32,
@@ -28,11 +28,11 @@ pub(crate) struct PieceLine {
     spare: AtomicU32,
 }
 
-const _: () = assert!(size_of::<PieceLine>() == 24, "no padding");
+const _: () = assert!(size_of::<WriteBufferState>() == 24, "no padding");
 
 /// Where a buffer's pages go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PiecePlace {
+pub(super) struct WriteBufferPlace {
     pub segment: u32,
     pub turn: u32,
     pub first_page: u32,
@@ -49,7 +49,7 @@ pub(super) struct Fill {
 
 const IN_USE: u64 = 1 << 63;
 
-impl PieceLine {
+impl WriteBufferState {
     fn store(&self, word: u64) {
         step();
         compiler_fence(SeqCst);
@@ -59,7 +59,7 @@ impl PieceLine {
     }
 
     /// The buffer's pages are to go to `place`; it holds none yet.
-    pub(super) fn begin(&self, place: PiecePlace) {
+    pub(super) fn begin(&self, place: WriteBufferPlace) {
         self.segment.store(place.segment, Relaxed);
         self.turn.store(place.turn, Relaxed);
         step();
@@ -79,8 +79,8 @@ impl PieceLine {
         self.store(0);
     }
 
-    /// What the line says, if the buffer, `piece_bytes` long, is in use and the line can be true.
-    pub(super) fn load(&self, piece_bytes: usize) -> Option<(PiecePlace, Fill)> {
+    /// What the line says, if the buffer, `write_buffer_bytes` long, is in use and the line can be true.
+    pub(super) fn load(&self, write_buffer_bytes: usize) -> Option<(WriteBufferPlace, Fill)> {
         let word = self.filled.load(Relaxed);
         let fill = Fill {
             page_at: (word >> 48 & 0x7FFF) as usize * PAGE_BYTES,
@@ -92,10 +92,10 @@ impl PieceLine {
         };
         let Content { bytes, first, .. } = fill.open;
         let pages = fill.page_at + if bytes > 0 { PAGE_BYTES } else { 0 };
-        let possible = pages <= piece_bytes
+        let possible = pages <= write_buffer_bytes
             && bytes <= PAGE_BYTES
             && (bytes == 0 || (super::page::PAGE_HEADER_BYTES..=bytes).contains(&first));
-        let place = PiecePlace {
+        let place = WriteBufferPlace {
             segment: self.segment.load(Relaxed),
             turn: self.turn.load(Relaxed),
             first_page: self.first_page.load(Relaxed),
@@ -105,7 +105,7 @@ impl PieceLine {
 }
 
 /// A write buffer.
-pub(crate) struct Piece {
+pub(crate) struct WriteBuffer {
     /// Which line is its.
     pub(super) number: u32,
     pub(super) memory: Region<u8>,
@@ -116,9 +116,9 @@ mod tests {
     use super::*;
     use crate::memory::arena::Arena;
 
-    const PLACE: PiecePlace = PiecePlace { segment: 3, turn: 7, first_page: 100 };
+    const PLACE: WriteBufferPlace = WriteBufferPlace { segment: 3, turn: 7, first_page: 100 };
 
-    fn line() -> Region<PieceLine> {
+    fn line() -> Region<WriteBufferState> {
         Arena::new(8192, None).expect("memory").carve(1)
     }
 

@@ -134,8 +134,9 @@ impl Store {
         let memory = arena.carve_shared(segments * layout.segment_bytes);
         // Write buffers go to the device as they are; behind the segments, whole pages too, they cost no
         // gaps.
-        let pieces = (0..layout.pieces).map(|_| arena.carve_pages(layout.piece_bytes)).collect();
-        let lines = arena.carve(layout.pieces as usize);
+        let write_buffers =
+            (0..layout.write_buffers).map(|_| arena.carve_pages(layout.write_buffer_bytes)).collect();
+        let lines = arena.carve(layout.write_buffers as usize);
         let pool = Pool::new(memory, arena.carve(segments), arena.carve(segments), layout.segment_bytes);
         let table = Table::new(arena.carve(homes.len()));
         let ghosts = layout.ghosts_per_shard as usize;
@@ -155,14 +156,14 @@ impl Store {
         let shards = shards.collect();
         let rules = Rules {
             store: seed,
-            piece_bytes: layout.piece_bytes,
+            write_buffer_bytes: layout.write_buffer_bytes,
             landing_bytes_max: segments * layout.segment_bytes / 4,
             reuses: config.evict,
             live_percent_max: config.ssd_live_percent.min(100),
             budget: WriteBudget::new(config.ssd_write_limit),
         };
         let tiers = Tiers {
-            log: Log::new(table, homes, pieces, lines, rules),
+            log: Log::new(table, homes, write_buffers, lines, rules),
             hasher: Hasher::new(seed),
             header,
             admission: config.ssd_admission,

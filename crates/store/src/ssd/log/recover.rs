@@ -26,26 +26,27 @@ impl Log {
                 false => state.sealed.push(segment, turn),
             }
         }
-        for mut piece in std::mem::take(&mut state.free_pieces) {
-            let line = &self.lines[piece.number as usize];
-            let held =
-                line.load(self.piece_bytes).filter(|(place, fill)| self.table.is_of_turn(*place, fill));
+        for mut write_buffer in std::mem::take(&mut state.free_write_buffers) {
+            let line = &self.lines[write_buffer.number as usize];
+            let held = line
+                .load(self.write_buffer_bytes)
+                .filter(|(place, fill)| self.table.is_of_turn(*place, fill));
             let Some((place, mut fill)) = held else {
                 line.clear();
-                state.free_pieces.push(piece);
+                state.free_write_buffers.push(write_buffer);
                 continue;
             };
             if fill.open.bytes > 0 {
-                fill = self.close(place, &mut piece, fill);
+                fill = self.close(place, &mut write_buffer, fill);
                 line.fill(fill);
             }
             if fill == Fill::default() {
                 line.clear();
-                state.free_pieces.push(piece);
+                state.free_write_buffers.push(write_buffer);
                 continue;
             }
             self.table.add_pending(place.segment);
-            self.queue_piece(state, place, piece, fill.page_at);
+            self.queue_write_buffer(state, place, write_buffer, fill.page_at);
         }
     }
 }
