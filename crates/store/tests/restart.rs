@@ -397,7 +397,7 @@ fn use_it(rig: &Rig, random: &mut Random) {
         rig.write_one();
         if random.below(20) == 0 {
             rig.at(rig.now.get().0 + 1);
-            if let Some(plan) = rig.store.next_rescue() {
+            if let Some(plan) = rig.store.next_readmission() {
                 let page = rig.read(&plan);
                 rig.store.readmit(Loaded { plan: &plan, bytes: page.as_deref() }, rig.now.get());
             }

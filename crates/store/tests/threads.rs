@@ -239,10 +239,10 @@ fn work(client: &mut Client<'_>, plan: &Plan, thread: u64) -> Log {
             client.store.upkeep(Seconds(NOW.0 + (operation / 2_048) as u32));
         }
         if client.below(8) == 0
-            && let Some(rescue) = client.store.next_rescue()
+            && let Some(readmission) = client.store.next_readmission()
         {
-            let bytes = client.io.read(client.store, &rescue);
-            client.store.readmit(Loaded { plan: &rescue, bytes: bytes.as_deref() }, NOW);
+            let bytes = client.io.read(client.store, &readmission);
+            client.store.readmit(Loaded { plan: &readmission, bytes: bytes.as_deref() }, NOW);
         }
         let (a, b) = (client.below(plan.keys), client.below(plan.keys));
         let number = a.min(b) as u32;

@@ -20,7 +20,7 @@ enum Operation {
         wanted: Wanted,
     },
     /// A read of the store's own, to keep hot items.
-    Rescue(ReadPlan),
+    Readmission(ReadPlan),
     Write(WriteJob),
 }
 
@@ -159,7 +159,7 @@ impl InFlight {
     }
 
     fn submit_read(&mut self, operation: Operation, shared: &Shared, now: Seconds) {
-        let (Operation::Read { wanted: Wanted { plan, .. }, .. } | Operation::Rescue(plan)) = &operation
+        let (Operation::Read { wanted: Wanted { plan, .. }, .. } | Operation::Readmission(plan)) = &operation
         else {
             return;
         };
@@ -172,7 +172,7 @@ impl InFlight {
             match self.take(u64::from(place)) {
                 Some(Operation::Read { token, wanted }) => self.deferred.push((token, wanted)),
                 // Nobody waits for it, but the store counts on an outcome.
-                Some(Operation::Rescue(plan)) => {
+                Some(Operation::Readmission(plan)) => {
                     shared.store.readmit(Loaded { plan: &plan, bytes: None }, now)
                 }
                 _ => {}
@@ -284,7 +284,7 @@ impl Worker {
                     self.answered.push(token);
                 }
             }
-            Operation::Rescue(plan) => {
+            Operation::Readmission(plan) => {
                 let loaded = Loaded { plan: &plan, bytes: bytes.map(|bytes| &buffer[..bytes]) };
                 self.shared.store.readmit(loaded, self.now);
             }
@@ -321,8 +321,8 @@ impl Worker {
             }
         }
         if self.in_flight.room() > 0 {
-            while let Some(plan) = self.shared.store.next_rescue() {
-                self.in_flight.submit_read(Operation::Rescue(plan), &self.shared, self.now);
+            while let Some(plan) = self.shared.store.next_readmission() {
+                self.in_flight.submit_read(Operation::Readmission(plan), &self.shared, self.now);
             }
         }
     }

@@ -235,7 +235,7 @@ impl LookAside {
     }
 
     fn rescue_one(&mut self) -> bool {
-        let Some(plan) = self.store.next_rescue() else { return false };
+        let Some(plan) = self.store.next_readmission() else { return false };
         let bytes = self.read(&plan);
         self.store.readmit(Loaded { plan: &plan, bytes: bytes.as_deref() }, self.now);
         true

@@ -165,7 +165,7 @@ impl Log {
 
     /// The next pages to read back from the segment that is reused next; `None` while enough segments are
     /// free, or as much is under way as may be.
-    pub(crate) fn next_rescue(&self) -> Option<SsdPlace> {
+    pub(crate) fn next_readmission(&self) -> Option<SsdPlace> {
         if self.is_off() || self.budget.is_spent() {
             return None;
         }

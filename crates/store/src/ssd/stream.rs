@@ -119,8 +119,8 @@ impl Log {
         let here = state.streams[stream as usize].as_ref().and_then(|open| {
             let filling = open.write_buffer.as_ref().filter(|filling| filling.fill.open.bytes > 0)?;
             let pages = page::spread(filling.fill.open.bytes, prefix, bytes)?;
-            let fits_piece = filling.fill.page_at + pages * PAGE_BYTES <= self.write_buffer_bytes;
-            (fits_piece && filling.page() + pages as u32 <= SEGMENT_PAGES).then_some(pages)
+            let fits_write_buffer = filling.fill.page_at + pages * PAGE_BYTES <= self.write_buffer_bytes;
+            (fits_write_buffer && filling.page() + pages as u32 <= SEGMENT_PAGES).then_some(pages)
         });
         let pages = match here {
             Some(pages) => pages,
@@ -193,11 +193,11 @@ impl Log {
         if let Some(open) = &mut state.streams[stream as usize] {
             let begun = open.write_buffer.as_ref().map_or(open.next_page, Filling::page);
             let fits_segment = begun + pages <= SEGMENT_PAGES;
-            let fits_piece = open
+            let fits_write_buffer = open
                 .write_buffer
                 .as_ref()
                 .is_some_and(|f| f.fill.page_at + pages as usize * PAGE_BYTES <= self.write_buffer_bytes);
-            if fits_segment && fits_piece {
+            if fits_segment && fits_write_buffer {
                 return Ok(());
             }
             self.seal_write_buffer(state, stream);

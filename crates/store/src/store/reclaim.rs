@@ -27,13 +27,13 @@ enum Moved {
 impl Store {
     /// The next read of the store's own, if there is one to do: of a segment that is reused next, all of it or
     /// what was read there, or of a device that failed. Give its outcome to [`Store::readmit`].
-    pub fn next_rescue(&self) -> Option<ReadPlan> {
+    pub fn next_readmission(&self) -> Option<ReadPlan> {
         if let Some(read) = self.tiers.log.next_probe_read() {
             let place = SsdPlace { segment: read.id.segment, page: 0, class: 0, turn: 0 };
             return Some(ReadPlan::new(Entry::ssd(0, 0, place), read, Needs::Value, self.tiers.epoch()));
         }
         self.sweep_if_wanted();
-        let place = self.tiers.log.next_rescue()?;
+        let place = self.tiers.log.next_readmission()?;
         let Some(read) = self.tiers.log.read_of(place) else {
             self.tiers.log.rescued(place, ReadBack::default());
             return None;

@@ -142,7 +142,7 @@ fn no_more_is_written_to_the_ssd_than_the_limit_allows() {
             let key = format!("key-{second}-{i}");
             rig.set(&key, &bytes(i, if i % 2 == 0 { 2_100 } else { 4_200 }));
             rig.get(&key);
-            if let Some(plan) = rig.store.next_rescue() {
+            if let Some(plan) = rig.store.next_readmission() {
                 let bytes = rig.read(&plan);
                 rig.store.readmit(Loaded { plan: &plan, bytes: bytes.as_deref() }, rig.now.get());
             }
@@ -211,7 +211,7 @@ fn hot_items_kept(count: u64, size: usize) -> usize {
         rig.set(&key, &bytes(filler, 2_000));
         rig.get(&key);
         while rig.write_one() {}
-        while let Some(plan) = rig.store.next_rescue() {
+        while let Some(plan) = rig.store.next_readmission() {
             let pages = rig.read(&plan);
             rig.store.readmit(Loaded { plan: &plan, bytes: pages.as_deref() }, rig.now.get());
         }

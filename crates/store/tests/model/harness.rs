@@ -71,7 +71,7 @@ pub struct Seen {
     pub busy: u64,
     pub no_memory: u64,
     pub turns: u64,
-    pub rescues: u64,
+    pub readmissions: u64,
     /// SSD segments whose live records were all moved; live items that were overwritten on the SSD.
     pub cleaned: u64,
     pub evictions_ssd: u64,
@@ -212,7 +212,7 @@ impl Sim {
         match self.random.below(8) {
             0..2 => self.start_write(),
             2..4 => self.finish_write(),
-            4 => self.rescue(),
+            4 => self.readmission(),
             _ => {}
         }
         if !self.waiting.is_empty() && (self.waiting.len() > 6 || self.random.one_in(3)) {
@@ -298,11 +298,11 @@ impl Sim {
         }
     }
 
-    fn rescue(&mut self) {
-        if let Some(plan) = self.store.next_rescue() {
+    fn readmission(&mut self) {
+        if let Some(plan) = self.store.next_readmission() {
             let bytes = self.read(&plan);
             self.store.readmit(Loaded { plan: &plan, bytes: bytes.as_deref() }, self.now);
-            self.seen.rescues += 1;
+            self.seen.readmissions += 1;
         }
     }
 

@@ -112,7 +112,7 @@ impl Rig {
 
     /// Performs one read of the store's own, if there is one to do.
     pub fn read_back_one(&self) -> bool {
-        let Some(plan) = self.store.next_rescue() else { return false };
+        let Some(plan) = self.store.next_readmission() else { return false };
         let bytes = self.read(&plan);
         self.store.readmit(Loaded { plan: &plan, bytes: bytes.as_deref() }, self.now.get());
         true
