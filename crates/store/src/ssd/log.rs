@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!             append                  seal                 next_write            complete_write
-//!   free buffer ------> filling (stream) ------> queued ------------> flying ------------------> free buffer
+//!   free buffer ------> filling (stream) ------> queued ------------> in_flight ------------------> free buffer
 //! ```
 //! A segment goes free -> open (in one stream) -> sealed, and back to free when it is spent (all expired or
 //! flushed) or reclaimed (`reclaim`). A segment with pages that are not on the device yet is never reused.
@@ -107,7 +107,7 @@ pub(super) struct State {
     pub(super) streams: [Option<Open>; STREAMS],
     pub(super) free_write_buffers: Vec<WriteBuffer>,
     pub(super) queue: VecDeque<Work>,
-    pub(super) flying: Vec<Work>,
+    pub(super) in_flight: Vec<Work>,
     /// Segments ready to be filled.
     pub(super) free: VecDeque<u32>,
     pub(super) sealed: Sealed,
@@ -151,7 +151,7 @@ impl Log {
                 streams: [const { None }; STREAMS],
                 free_write_buffers,
                 queue: VecDeque::new(),
-                flying: Vec::new(),
+                in_flight: Vec::new(),
                 free: (0..table.count()).collect(),
                 sealed: Sealed::new(table.count()),
                 openings: Openings::new(table.count()),
@@ -269,7 +269,7 @@ impl Log {
                 return page::verify(id, &copy).map(look);
             }
         }
-        let work = state.queue.iter().chain(&state.flying).find(|work| {
+        let work = state.queue.iter().chain(&state.in_flight).find(|work| {
             work.segment == place.segment
                 && work.turn == turn
                 && matches!(work.source, WriteSource::WriteBuffer(_))
@@ -288,15 +288,15 @@ impl Log {
         {
             return Some(probe);
         }
-        let under_way: usize = state.flying.iter().map(|work| work.bytes).sum();
+        let under_way: usize = state.in_flight.iter().map(|work| work.bytes).sum();
         let next = state.queue.front()?;
         let beside_reads = BESIDE_READS_BYTES * (1 + state.queue.len() * WRITES_MAX / self.lines.len());
         let fits = under_way == 0 || under_way + next.bytes <= beside_reads;
-        if state.flying.len() >= WRITES_MAX || reads_wait && !fits {
+        if state.in_flight.len() >= WRITES_MAX || reads_wait && !fits {
             return None;
         }
         let work = state.queue.pop_front()?;
-        state.flying.push(work.clone());
+        state.in_flight.push(work.clone());
         let home = self.homes[work.segment as usize];
         Some(WriteJob {
             device: home.device as usize,
@@ -309,7 +309,7 @@ impl Log {
     pub(crate) fn put_back(&self, job: WriteJob) {
         let mut state = self.lock();
         let is_job = |work: &Work| work.id == job.work.id && work.first_page == job.work.first_page;
-        state.flying.retain(|work| !is_job(work));
+        state.in_flight.retain(|work| !is_job(work));
         if Log::is_probe(&job.work) {
             // Another one is written instead.
             state.probe = None;
@@ -332,11 +332,11 @@ impl Log {
             self.bytes_written.fetch_add(job.work.bytes as u64, Relaxed);
         }
         let mut state = self.lock();
-        let flying = state
-            .flying
+        let in_flight = state
+            .in_flight
             .iter()
             .position(|work| work.id == job.work.id && work.first_page == job.work.first_page);
-        drop(state.flying.swap_remove(flying.expect("a job is completed once")));
+        drop(state.in_flight.swap_remove(in_flight.expect("a job is completed once")));
         if is_probe {
             return None;
         }
@@ -371,7 +371,7 @@ impl Log {
     /// Writes under way and waiting to start.
     pub(crate) fn writes_pending(&self) -> usize {
         let state = self.lock();
-        state.queue.len() + state.flying.len()
+        state.queue.len() + state.in_flight.len()
     }
 
     /// Segments that were opened at least once.

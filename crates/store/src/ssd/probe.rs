@@ -18,7 +18,7 @@ impl Log {
     /// The write of the next probe, if one is due. What the log had to write before is off its queue by then.
     pub(super) fn next_probe(&self, state: &mut State) -> Option<WriteJob> {
         let mut probing = self.health.probing();
-        let is_quiet = state.queue.is_empty() && state.flying.is_empty();
+        let is_quiet = state.queue.is_empty() && state.in_flight.is_empty();
         if probing.phase != Phase::Write || !is_quiet {
             return None;
         }
@@ -38,7 +38,7 @@ impl Log {
         let id = state.next_id;
         let source = WriteSource::Copy(page, 0);
         let work = Work { id, segment, turn: PROBE_TURN, first_page: 0, bytes: PAGE_BYTES, source };
-        state.flying.push(work.clone());
+        state.in_flight.push(work.clone());
         let home = self.home(segment);
         Some(WriteJob { device: home.device as usize, offset: home.offset, work })
     }
