@@ -10,13 +10,13 @@ use super::{RamQueue, Shard};
 use crate::index::entry::{Entry, State, pages_of_class};
 use crate::index::hash::KeyHash;
 use crate::prefetch::prefetch;
-use crate::ram::pool::recover::{Claims, Kept};
+use crate::ram::pool::recover::{ClaimedSegments, Kept};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
 use crate::record::{HEADER_BYTES, Head, Header, RAM_ALIGN};
 use crate::tiers::Tiers;
 
 /// What an attach found out about all shards of one thread.
-pub(crate) struct Census {
+pub(crate) struct RecoveryCounts {
     /// Live entries by SSD segment, and the pages of their records.
     pub live: Vec<(u32, u32)>,
     /// Items in RAM.
@@ -46,31 +46,31 @@ struct Count {
 
 impl Shard {
     /// Goes on with what an earlier process left, or with nothing.
-    pub(crate) fn attach(
+    pub(crate) fn recover(
         &mut self,
         tiers: &Tiers,
         (number, shards): (u32, u32),
         were_landing: &[u32],
         kept: &Kept,
-        census: &mut Census,
+        counts: &mut RecoveryCounts,
     ) {
         let interrupted = self.begin_change();
         // A repair puts them back into a queue.
         let were_landing = if interrupted { &[] } else { were_landing };
-        let mut claims = Claims::new(kept);
+        let mut claimed = ClaimedSegments::new(kept);
         let has_index = self.index.resume(self.head().buckets);
         let sound = has_index && !self.is_given_up() && (!interrupted || self.repair(tiers).is_some());
         let counted = match sound {
-            true => self.count(tiers, (number, shards), were_landing, &mut claims),
+            true => self.count(tiers, (number, shards), were_landing, &mut claimed),
             false => None,
         };
         // Each record was found by the index; if it has as many entries for RAM, each leads to a record.
         let whole = counted.filter(|count| {
-            let whole = self.sweep_dead(tiers, &mut census.live) == count.items;
+            let whole = self.sweep_dead(tiers, &mut counts.live) == count.items;
             if !whole {
                 self.index.entries().filter(|entry| entry.state() == State::Ssd).for_each(|entry| {
                     let place = entry.ssd_place();
-                    let live = &mut census.live[place.segment as usize];
+                    let live = &mut counts.live[place.segment as usize];
                     *live = (live.0 - 1, live.1 - pages_of_class(place.class));
                 });
             }
@@ -78,27 +78,27 @@ impl Shard {
         });
         match whole {
             Some(count) => {
-                claims.keep(&tiers.pool);
+                claimed.keep(&tiers.pool);
                 self.take_over(tiers, &count, were_landing);
-                census.ram_items += count.items;
-                census.repaired += u64::from(interrupted);
+                counts.ram_items += count.items;
+                counts.repaired += u64::from(interrupted);
             }
             None => {
-                drop(claims);
+                drop(claimed);
                 self.empty();
-                census.reset += 1;
+                counts.reset += 1;
             }
         }
         self.end_change();
     }
 
-    /// Claims the shard's segments and counts their records; `None` when anything is not as it should be.
+    /// ClaimedSegments the shard's segments and counts their records; `None` when anything is not as it should be.
     fn count(
         &self,
         tiers: &Tiers,
         place: (u32, u32),
         were_landing: &[u32],
-        claims: &mut Claims<'_>,
+        claimed: &mut ClaimedSegments<'_>,
     ) -> Option<Count> {
         let pool = &tiers.pool;
         let mut count = Count::default();
@@ -106,7 +106,7 @@ impl Shard {
         let mut large: Vec<SegmentId> = Vec::new();
         for (queue, name) in self.head().queues.iter().zip(1..) {
             let mut log = Vec::new();
-            for id in pool.claim_queue(&self.owner, queue, name, claims)? {
+            for id in pool.claim_queue(&self.owner, queue, name, claimed)? {
                 match pool.is_large(id) {
                     true => large.push(id),
                     false => log.push((id, pool.used(id))),
@@ -115,11 +115,11 @@ impl Shard {
             logs.push(log);
         }
         for &id in were_landing {
-            large.push(pool.claim(&self.owner, id, claims)?);
+            large.push(pool.claim(&self.owner, id, claimed)?);
         }
         for (queue, log) in [RamQueue::Small, RamQueue::Main].into_iter().zip(&mut logs) {
             if let Some(open) = self.open(queue) {
-                let id = pool.claim(&self.owner, open.id.0, claims)?;
+                let id = pool.claim(&self.owner, open.id.0, claimed)?;
                 if pool.is_large(id) || pool.queue_of(id) != 0 {
                     return None;
                 }
@@ -127,7 +127,7 @@ impl Shard {
             }
         }
         for head in large {
-            pool.claim_chain(&self.owner, head, claims)?;
+            pool.claim_chain(&self.owner, head, claimed)?;
             self.count_large(tiers, place, head, &mut count)?;
         }
         let mut found = Vec::new();

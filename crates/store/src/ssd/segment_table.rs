@@ -112,7 +112,7 @@ impl Table {
     }
 
     /// Takes over what an earlier process left, but for the live entries, which are to be counted anew.
-    pub(crate) fn attach(&self) {
+    pub(crate) fn recover(&self) {
         for meta in self.segments.iter() {
             meta.pending.store(0, Relaxed);
             meta.live.store(0, Relaxed);

@@ -23,7 +23,7 @@ use crate::memory::layout::{Layout, Sizes};
 use crate::policy::write_budget::WriteBudget;
 use crate::ram::pool::Pool;
 use crate::shard::Shard;
-use crate::shard::recover::Census;
+use crate::shard::recover::RecoveryCounts;
 use crate::ssd::SEGMENT_BYTES;
 use crate::ssd::log::{Home, Log, Rules};
 use crate::ssd::segment_table::Table;
@@ -106,7 +106,7 @@ impl Store {
         let mut store = Store::carve(arena, config, layout, homes, seed);
         store.start = match cold {
             Some(why) => store.begin(why, config.first_cas),
-            None => store.attach(),
+            None => store.recover(),
         };
         if is_short {
             store.tiers.pool.withhold_missing();
@@ -202,9 +202,9 @@ impl Store {
     ///
     /// May itself be ended at any instant: a shard counts as changing while it is looked at, and what all
     /// share is worked out from what stays.
-    fn attach(&mut self) -> Start {
+    fn recover(&mut self) -> Start {
         let (tiers, layout) = (&self.tiers, &self.layout);
-        tiers.log.attach(tiers.epoch());
+        tiers.log.recover(tiers.epoch());
         let kept = tiers.pool.kept();
         let were_landing = tiers.pool.were_landing(layout.shards);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -212,16 +212,16 @@ impl Store {
         let share = self.shards.len().div_ceil(threads);
         let take_share = |first: usize, shards: &mut [Mutex<Shard>]| {
             let live = vec![(0, 0); layout.ssd_segments as usize];
-            let mut census = Census { live, ram_items: 0, repaired: 0, reset: 0 };
+            let mut counts = RecoveryCounts { live, ram_items: 0, repaired: 0, reset: 0 };
             for (number, shard) in (first..).zip(shards) {
                 let shard = shard.get_mut().unwrap_or_else(PoisonError::into_inner);
                 let place = (number as u32, layout.shards);
-                shard.attach(tiers, place, &were_landing[number], &kept, &mut census);
+                shard.recover(tiers, place, &were_landing[number], &kept, &mut counts);
             }
-            for (segment, &(live, pages)) in census.live.iter().enumerate().filter(|(_, live)| live.0 > 0) {
+            for (segment, &(live, pages)) in counts.live.iter().enumerate().filter(|(_, live)| live.0 > 0) {
                 tiers.log.table.add_live(segment as u32, live, pages);
             }
-            (census.ram_items, census.repaired, census.reset)
+            (counts.ram_items, counts.repaired, counts.reset)
         };
         let mut shares = self.shards.chunks_mut(share).enumerate();
         let counts: Vec<(u64, u64, u64)> = std::thread::scope(|scope| {

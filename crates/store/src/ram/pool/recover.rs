@@ -13,12 +13,12 @@ use crate::crash::step;
 pub(crate) struct Kept(Vec<AtomicBool>);
 
 /// What one shard turned out to have. Dropped unfinished, it has nothing.
-pub(crate) struct Claims<'a> {
+pub(crate) struct ClaimedSegments<'a> {
     kept: &'a Kept,
     mine: Vec<u32>,
 }
 
-impl Drop for Claims<'_> {
+impl Drop for ClaimedSegments<'_> {
     fn drop(&mut self) {
         for &id in &self.mine {
             self.kept.0[id as usize].store(false, Relaxed);
@@ -26,9 +26,9 @@ impl Drop for Claims<'_> {
     }
 }
 
-impl<'a> Claims<'a> {
-    pub(crate) fn new(kept: &'a Kept) -> Claims<'a> {
-        Claims { kept, mine: Vec::new() }
+impl<'a> ClaimedSegments<'a> {
+    pub(crate) fn new(kept: &'a Kept) -> ClaimedSegments<'a> {
+        ClaimedSegments { kept, mine: Vec::new() }
     }
 
     /// The shard keeps what it claimed; what the last process's readers and writes held of it is over.
@@ -48,12 +48,17 @@ impl Pool {
     }
 
     /// The segment, if it is the owner's and has not been claimed before.
-    pub(crate) fn claim(&self, owner: &Owner, id: u32, claims: &mut Claims<'_>) -> Option<SegmentId> {
+    pub(crate) fn claim(
+        &self,
+        owner: &Owner,
+        id: u32,
+        claimed: &mut ClaimedSegments<'_>,
+    ) -> Option<SegmentId> {
         let word = self.owner_words.get(id as usize)?.load(Relaxed);
-        if word & !LARGE != owner.0 || claims.kept.0[id as usize].swap(true, Relaxed) {
+        if word & !LARGE != owner.0 || claimed.kept.0[id as usize].swap(true, Relaxed) {
             return None;
         }
-        claims.mine.push(id);
+        claimed.mine.push(id);
         Some(SegmentId(id))
     }
 
@@ -63,13 +68,13 @@ impl Pool {
         owner: &Owner,
         queue: &Queue,
         name: u32,
-        claims: &mut Claims<'_>,
+        claimed: &mut ClaimedSegments<'_>,
     ) -> Option<Vec<SegmentId>> {
         let (mut found, mut prev, mut next) = (Vec::new(), 0, queue.first);
         let mut segments = 0_u64;
         while let Some(id) = next.checked_sub(1) {
             // A segment is claimed once, so this ends.
-            let id = self.claim(owner, id, claims)?;
+            let id = self.claim(owner, id, claimed)?;
             let meta = self.meta(id);
             if meta.queue.load(Relaxed) != name || meta.prev.load(Relaxed) != prev {
                 return None;
@@ -136,9 +141,14 @@ impl Pool {
         Some(())
     }
 
-    /// Claims the rest of the chain of a large record whose first segment is claimed; `None` unless it is
+    /// ClaimedSegments the rest of the chain of a large record whose first segment is claimed; `None` unless it is
     /// as long as its content.
-    pub(crate) fn claim_chain(&self, owner: &Owner, head: SegmentId, claims: &mut Claims<'_>) -> Option<()> {
+    pub(crate) fn claim_chain(
+        &self,
+        owner: &Owner,
+        head: SegmentId,
+        claimed: &mut ClaimedSegments<'_>,
+    ) -> Option<()> {
         let used = self.used(head);
         let segments = used.div_ceil(self.segment_bytes);
         if used <= LARGE_PREFIX_BYTES || segments > self.count() as usize {
@@ -146,7 +156,7 @@ impl Pool {
         }
         let mut at = head;
         for _ in 1..segments {
-            at = self.claim(owner, self.meta(at).chain.load(Relaxed).checked_sub(1)?, claims)?;
+            at = self.claim(owner, self.meta(at).chain.load(Relaxed).checked_sub(1)?, claimed)?;
             if !self.is_large(at) || self.meta(at).queue.load(Relaxed) != 0 {
                 return None;
             }
@@ -209,9 +219,9 @@ mod tests {
         pool.take(&mut yours).expect("free");
         let order: Vec<_> = pool.queued(&queue).collect();
         let kept = pool.kept();
-        let mut claims = Claims::new(&kept);
-        assert_eq!(pool.claim_queue(&mine, &queue, 1, &mut claims), Some(order));
-        claims.keep(&pool);
+        let mut claimed = ClaimedSegments::new(&kept);
+        assert_eq!(pool.claim_queue(&mine, &queue, 1, &mut claimed), Some(order));
+        claimed.keep(&pool);
         pool.free_the_rest(&kept);
         assert_eq!(pool.free_count(), 5, "what the other took is in no queue");
     }
@@ -236,9 +246,9 @@ mod tests {
             let middle = pool.queued(&queue).nth(1).expect("three");
             damage(&pool, &mut queue, middle);
             let kept = pool.kept();
-            let mut claims = Claims::new(&kept);
-            assert_eq!(pool.claim_queue(&owner, &queue, 1, &mut claims), None);
-            drop(claims);
+            let mut claimed = ClaimedSegments::new(&kept);
+            assert_eq!(pool.claim_queue(&owner, &queue, 1, &mut claimed), None);
+            drop(claimed);
             pool.free_the_rest(&kept);
             assert_eq!(pool.free_count(), 8);
         }
@@ -260,9 +270,9 @@ mod tests {
                 _ => pool.meta(head).used.store(u32::MAX, Relaxed),
             }
             let kept = pool.kept();
-            let mut claims = Claims::new(&kept);
-            pool.claim(&owner, head.0, &mut claims).expect("its own");
-            assert_eq!(pool.claim_chain(&owner, head, &mut claims).is_some(), damage == 0);
+            let mut claimed = ClaimedSegments::new(&kept);
+            pool.claim(&owner, head.0, &mut claimed).expect("its own");
+            assert_eq!(pool.claim_chain(&owner, head, &mut claimed).is_some(), damage == 0);
         }
     }
 }

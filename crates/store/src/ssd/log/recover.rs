@@ -9,8 +9,8 @@ impl Log {
     /// Takes over what an earlier process left. What it had open counts as sealed: the rest of these segments
     /// is wasted until they come round. What was in buffers is written, or written again: to the same pages
     /// under the same identity.
-    pub(crate) fn attach(&self, epoch: u32) {
-        self.table.attach();
+    pub(crate) fn recover(&self, epoch: u32) {
+        self.table.recover();
         let mut state = self.lock();
         let state = &mut *state;
         let mut segments: Vec<u32> = (0..self.table.count()).collect();
