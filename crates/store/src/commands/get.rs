@@ -1,6 +1,6 @@
 //! Reading an item, and what reading may change: expiry, hotness, who recaches a stale item.
 
-use super::lookup::{Look, Seen, SsdLookup, is_gone};
+use super::lookup::{FoundItem, Look, SsdLookup, is_gone};
 use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
 use crate::evict::Patience;
@@ -121,7 +121,7 @@ impl Store {
     ) -> Step<R> {
         let reply = if fetch.is_plain() && call.loaded.is_none() {
             self.tick(call.now);
-            match self.lock(self.shard_of(call.hash)).glance(&self.tiers, call, fetch, reply) {
+            match self.lock(self.shard_of(call.hash)).get_fast(&self.tiers, call, fetch, reply) {
                 Ok(answered) => return Step::Done(answered),
                 Err(reply) => reply,
             }
@@ -219,7 +219,7 @@ impl Shard {
     /// themselves and one word of the index, so a later process finds nothing half done: it is no
     /// change of the shard.
     #[inline]
-    fn glance<R, F: FnOnce(Option<&Found<'_>>) -> R>(
+    fn get_fast<R, F: FnOnce(Option<&Found<'_>>) -> R>(
         &mut self,
         tiers: &Tiers,
         call: &Call<'_>,
@@ -261,7 +261,7 @@ impl Shard {
         tiers: &Tiers,
         call: &Call<'_>,
         fetch: &Fetch,
-        seen: &Seen<'_>,
+        seen: &FoundItem<'_>,
         reservation: &mut Option<crate::ram::pool::Reservation>,
         answer: &mut impl FnMut(Option<&Found<'_>>) -> R,
     ) -> Attempt<R> {
@@ -338,7 +338,14 @@ impl Shard {
     }
 
     /// Copies an item from the SSD to RAM, if a segment can be had without evicting; the SSD copy stays.
-    fn promote(&mut self, tiers: &Tiers, call: &Call<'_>, seen: &Seen<'_>, header: &Header, entry: Entry) {
+    fn promote(
+        &mut self,
+        tiers: &Tiers,
+        call: &Call<'_>,
+        seen: &FoundItem<'_>,
+        header: &Header,
+        entry: Entry,
+    ) {
         let is_large = header.bytes() > tiers.large_bytes;
         let segments = match is_large {
             true => tiers.pool.segments_for(header.bytes()),

@@ -19,12 +19,12 @@ use crate::value::{LargeValue, Value, ValueParts};
 pub(super) enum Look<'l> {
     /// There is no such item. An entry may be in the way: another key's with the same tag.
     Absent(Option<(Slot, Entry)>),
-    Found(Seen<'l>),
+    Found(FoundItem<'l>),
     Read(ReadPlan),
 }
 
 /// An item that is there, neither expired nor flushed.
-pub(super) struct Seen<'l> {
+pub(super) struct FoundItem<'l> {
     pub slot: Slot,
     pub entry: Entry,
     pub header: Header,
@@ -32,7 +32,7 @@ pub(super) struct Seen<'l> {
     ssd_value: Option<Cow<'l, [u8]>>,
 }
 
-impl Seen<'_> {
+impl FoundItem<'_> {
     pub(super) fn old(&self) -> Option<(Slot, Entry)> {
         Some((self.slot, self.entry))
     }
@@ -186,7 +186,7 @@ impl Shard {
                 self.reclaim(tiers, slot, entry, &header);
                 return Look::Absent(None);
             }
-            return Look::Found(Seen { slot, entry, header, ssd_value: None });
+            return Look::Found(FoundItem { slot, entry, header, ssd_value: None });
         }
         if !tiers.ssd_is_live(entry, now) {
             // A segment that was reused holds nothing of the key; any other has expired or been flushed as a
@@ -244,7 +244,9 @@ impl Shard {
             }
         };
         match found {
-            SsdLookup::Item(header, value) => Look::Found(Seen { slot, entry, header, ssd_value: value }),
+            SsdLookup::Item(header, value) => {
+                Look::Found(FoundItem { slot, entry, header, ssd_value: value })
+            }
             SsdLookup::Gone(why) => {
                 self.count_gone(why);
                 self.remove(tiers, slot, entry);
