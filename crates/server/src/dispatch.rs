@@ -77,6 +77,6 @@ impl Session {
     /// A call of the store for the request at the front of the input.
     fn call<'a>(&'a self, ctx: &Ctx<'_>, key: &'a [u8], hash: KeyHash) -> Call<'a> {
         let loaded = self.loaded.as_ref().map(|read| read.loaded());
-        Call { key, hash, now: ctx.now, loaded, patience: self.patience(ctx) }
+        Call { key, hash, now: ctx.now, loaded, on_full: self.on_full(ctx) }
     }
 }

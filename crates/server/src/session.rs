@@ -22,7 +22,7 @@ use std::time::Instant;
 use arrayvec::ArrayVec;
 use larder_device::IoBuf;
 use larder_protocol::{OwnedReply, Request, Step, Wire, detect, parse};
-use larder_store::{Fetch, KeyHash, Loaded, Patience, ReadPlan, Seconds};
+use larder_store::{Fetch, KeyHash, Loaded, OnFull, ReadPlan, Seconds};
 
 use crate::budget::Claim;
 use crate::config::Protocol;
@@ -497,12 +497,12 @@ impl Session {
     }
 
     /// What to do when there is no room: wait for as long as configured, then drop what does not fit.
-    pub(crate) fn patience(&self, ctx: &Ctx<'_>) -> Patience {
+    pub(crate) fn on_full(&self, ctx: &Ctx<'_>) -> OnFull {
         match self.room_since {
             Some(since) if ctx.instant.duration_since(since) >= ctx.shared.config.ssd_write_wait => {
-                Patience::Drop
+                OnFull::Drop
             }
-            _ => Patience::Wait,
+            _ => OnFull::Wait,
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) use lookup::is_gone;
 pub use put::{Incoming, Payload, Put, PutMode, PutResult};
 
 use crate::clock::Seconds;
-use crate::evict::Patience;
+use crate::evict::OnFull;
 use crate::index::Slot;
 use crate::index::entry::{Entry, State};
 use crate::index::hash::KeyHash;
@@ -43,7 +43,7 @@ pub struct Call<'a> {
     /// The outcome of the [`Step::Read`] that the same operation answered before.
     pub loaded: Option<Loaded<'a>>,
     /// What to do when there is no room.
-    pub patience: Patience,
+    pub on_full: OnFull,
 }
 
 /// How one attempt under the shard's lock ended.
@@ -85,9 +85,9 @@ impl Store {
                 Attempt::Done(result) => return Step::Done(result),
                 Attempt::Read(plan) => return Step::Read(plan),
                 Attempt::NeedsValue => Ok(()),
-                Attempt::Landing if call.patience == Patience::Wait => return Step::Busy,
+                Attempt::Landing if call.on_full == OnFull::Wait => return Step::Busy,
                 Attempt::Landing | Attempt::NoSlot => return Step::NoMemory,
-                Attempt::Room(segments) => self.make_room(own, segments, call.now, call.patience),
+                Attempt::Room(segments) => self.make_room(own, segments, call.now, call.on_full),
                 Attempt::Large(bytes) => self.reserve_bytes(own, bytes, call).map(|set_aside| {
                     reservation = Some(set_aside);
                 }),
@@ -110,7 +110,7 @@ impl Store {
             return Err(Step::NoMemory);
         }
         for _ in 0..ATTEMPTS_MAX {
-            self.make_room(own, pool.segments_for(record_bytes), call.now, call.patience)?;
+            self.make_room(own, pool.segments_for(record_bytes), call.now, call.on_full)?;
             if let Some(reservation) = pool.reserve(record_bytes) {
                 return Ok(reservation);
             }

@@ -17,7 +17,7 @@ use crate::tiers::Tiers;
 
 /// What to do when the SSD cannot take a record just now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum OnFull {
     /// Stop and say [`Busy`](crate::Step::Busy): a write that completes will make room.
     Wait,
     /// Drop the record, count it, go on.
@@ -99,7 +99,7 @@ impl Shard {
         &mut self,
         tiers: &Tiers,
         now: Seconds,
-        patience: Patience,
+        on_full: OnFull,
         work: &mut u32,
     ) -> Evicted {
         let Some((queue, id)) = self.next_victim(tiers, now) else {
@@ -108,7 +108,7 @@ impl Shard {
         let segment_work = (tiers.pool.segment_bytes() / SEGMENT_WORK_BYTES).min(SEGMENT_WORK_MAX);
         *work = work.saturating_sub(segment_work as u32);
         if tiers.pool.is_large(id) {
-            return self.evict_large(tiers, now, patience, queue, id);
+            return self.evict_large(tiers, now, on_full, queue, id);
         }
         let used = tiers.pool.used(id);
         let mut at = self.cursor.take().map_or(tiers.pool.first(id), |cursor| cursor.at);
@@ -123,7 +123,7 @@ impl Shard {
             let (header, hash) = (record.header, tiers.hasher.hash(record.key));
             let here = Entry::ram(hash, 0, State::Ram, tiers.pool.offset(id, at));
             if let Some((slot, entry)) = self.index.find_place(hash, here)
-                && !self.retire(tiers, now, patience, queue, hash, slot, entry)
+                && !self.retire(tiers, now, on_full, queue, hash, slot, entry)
             {
                 self.cursor = Some(Cursor { id, at });
                 return Evicted::Blocked;
@@ -183,7 +183,7 @@ impl Shard {
         &mut self,
         tiers: &Tiers,
         now: Seconds,
-        patience: Patience,
+        on_full: OnFull,
         queue: RamQueue,
         hash: KeyHash,
         slot: Slot,
@@ -207,7 +207,7 @@ impl Shard {
                         let there = Entry::ssd(hash.tag(), hot_there, place);
                         self.place(tiers, now, hash, Some((slot, entry)), there);
                     }
-                    Err(Refused::Full) if patience == Patience::Wait || !tiers.evict => return false,
+                    Err(Refused::Full) if on_full == OnFull::Wait || !tiers.evict => return false,
                     Err(_) if !tiers.evict => return self.keep(tiers, now, hash, slot, entry),
                     Err(refused) => {
                         self.head_mut().admissions_dropped += u64::from(refused == Refused::Full);
@@ -259,7 +259,7 @@ impl Shard {
         &mut self,
         tiers: &Tiers,
         now: Seconds,
-        patience: Patience,
+        on_full: OnFull,
         queue: RamQueue,
         id: SegmentId,
     ) -> Evicted {
@@ -293,7 +293,7 @@ impl Shard {
                     }
                     Err(refused) => {
                         tiers.pool.end_landing(&mut self.owner, id);
-                        if refused == Refused::Full && (patience == Patience::Wait || !tiers.evict) {
+                        if refused == Refused::Full && (on_full == OnFull::Wait || !tiers.evict) {
                             return Evicted::Blocked;
                         }
                         if !tiers.evict {

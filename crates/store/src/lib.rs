@@ -36,7 +36,7 @@ mod value;
 pub use clock::{Expiry, Seconds};
 pub use commands::*;
 pub use error::OpenError;
-pub use evict::Patience;
+pub use evict::OnFull;
 pub use index::hash::KeyHash;
 pub use memory::arena_header::{Cold, MadeFor};
 pub use policy::admission::Admission;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Seconds;
-use crate::evict::{Evicted, Patience};
+use crate::evict::{Evicted, OnFull};
 use crate::index::entry::State;
 use crate::index::hash::KeyHash;
 use crate::memory::layout::Layout;
@@ -86,9 +86,9 @@ pub enum Step<T> {
     /// Room is being made, in bounded steps: serve others, then call again.
     Again,
     /// There is no room until a write completes: perform writes and call again, at last with
-    /// [`Patience::Drop`].
+    /// [`OnFull::Drop`].
     Busy,
-    /// There is no room and none can be made, or not without waiting for a write (with [`Patience::Drop`]).
+    /// There is no room and none can be made, or not without waiting for a write (with [`OnFull::Drop`]).
     NoMemory,
 }
 
@@ -188,7 +188,7 @@ impl Store {
         own: u32,
         wanted: u32,
         now: Seconds,
-        patience: Patience,
+        on_full: OnFull,
     ) -> Result<(), Step<T>> {
         let target = wanted + self.tiers.spare_segments();
         let shards = self.layout.shards;
@@ -212,7 +212,7 @@ impl Store {
                 }
             }
             let free_before = self.tiers.pool.free_count();
-            let evicted = victim.evict_segment(&self.tiers, now, patience, &mut work);
+            let evicted = victim.evict_segment(&self.tiers, now, on_full, &mut work);
             let in_vain = evicted != Evicted::Blocked && self.tiers.pool.free_count() <= free_before;
             if !self.tiers.evict && !in_vain {
                 self.tiers.compaction.note_success();
@@ -220,17 +220,17 @@ impl Store {
             match evicted {
                 Evicted::Segment => {}
                 Evicted::Part => return Err(Step::Again),
-                Evicted::Blocked if patience == Patience::Wait && self.tiers.evict => return Err(Step::Busy),
+                Evicted::Blocked if on_full == OnFull::Wait && self.tiers.evict => return Err(Step::Busy),
                 Evicted::Blocked if blocked > self.layout.segments => return Err(Step::NoMemory),
                 Evicted::Blocked => blocked += 1,
                 Evicted::Nothing if idle > 2 * shards => {
-                    let landing = self.tiers.log.writes_pending() > 0 && patience == Patience::Wait;
+                    let landing = self.tiers.log.writes_pending() > 0 && on_full == OnFull::Wait;
                     return Err(if landing { Step::Busy } else { Step::NoMemory });
                 }
                 Evicted::Nothing => idle += 1,
             }
             if !self.tiers.evict && blocked > 8 {
-                let waits = self.tiers.log.writes_pending() > 0 && patience == Patience::Wait;
+                let waits = self.tiers.log.writes_pending() > 0 && on_full == OnFull::Wait;
                 return Err(if waits { Step::Busy } else { Step::NoMemory });
             }
         }
@@ -371,7 +371,7 @@ impl Store {
     pub fn evict_all(&self, now: Seconds) -> bool {
         for shard in 0..self.layout.shards {
             for _ in 0..8 * self.layout.segments {
-                match self.change(shard).evict_segment(&self.tiers, now, Patience::Wait, &mut { u32::MAX }) {
+                match self.change(shard).evict_segment(&self.tiers, now, OnFull::Wait, &mut { u32::MAX }) {
                     Evicted::Segment | Evicted::Part => {}
                     Evicted::Blocked => return false,
                     Evicted::Nothing => break,
@@ -404,7 +404,7 @@ impl Store {
     pub(crate) fn top_up(&self, own: u32, segments: u32, now: Seconds) {
         let tiers = &self.tiers;
         if tiers.evict && tiers.is_promotable(segments) && !tiers.has_room_to_promote(segments) {
-            let _ = self.make_room::<()>(own, segments, now, Patience::Wait);
+            let _ = self.make_room::<()>(own, segments, now, OnFull::Wait);
         }
     }
 

@@ -139,7 +139,7 @@ fn a_reader_of_a_deleted_large_value_leaves_its_memory_free() {
     let (rig, config) = begin(4, 0);
     rig.set("large", &bytes(1, 400_000));
     let hash = rig.store.hash(b"large");
-    let call = Call { key: b"large", hash, now: rig.now.get(), loaded: None, patience: Patience::Drop };
+    let call = Call { key: b"large", hash, now: rig.now.get(), loaded: None, on_full: OnFull::Drop };
     let held =
         rig.store.fetch(&call, &Fetch::default(), |found| match found.map(|found| found.value.clone()) {
             Some(Value::Large(large)) => large,
@@ -163,7 +163,7 @@ fn a_shard_of_which_a_change_has_panicked_is_emptied() {
         hash: rig.store.hash(b"large"),
         now: rig.now.get(),
         loaded: None,
-        patience: Patience::Drop,
+        on_full: OnFull::Drop,
     };
     let fetch = Fetch::default();
     let answer = |_: Option<&Found<'_>>| -> () { std::panic::resume_unwind(Box::new("on purpose")) };

@@ -140,7 +140,7 @@ impl Client<'_> {
                 hash,
                 now: NOW,
                 loaded: loaded.as_ref().map(|(plan, bytes)| Loaded { plan, bytes: bytes.as_deref() }),
-                patience: Patience::Wait,
+                on_full: OnFull::Wait,
             };
             match operation(&call) {
                 Step::Done(result) => return Some(result),

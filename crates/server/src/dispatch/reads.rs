@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use larder_device::IoBuf;
 use larder_protocol::{Debug, Get, ItemInfo, Key, Outcome, Reply, Touch};
-use larder_store::{Call, Expiry, Fetch, Found, KeyHash, Loaded, Patience, ReadPlan, Step, Tier, Value};
+use larder_store::{Call, Expiry, Fetch, Found, KeyHash, Loaded, OnFull, ReadPlan, Step, Tier, Value};
 
 use super::{is_meta, shown_cas};
 use crate::echo;
@@ -165,7 +165,7 @@ impl Session {
             hash,
             now: ctx.now,
             loaded: loaded.as_ref().map(|read| read.loaded()),
-            patience: self.patience(ctx),
+            on_full: self.on_full(ctx),
         };
         let read = loaded.as_ref().map(|loaded| loaded.buffer());
         let out = &mut self.out;
@@ -254,7 +254,7 @@ impl Session {
             hash: pending.hash,
             now: ctx.now,
             loaded: Some(Loaded { plan, bytes: read.bytes() }),
-            patience: Patience::Drop,
+            on_full: OnFull::Drop,
         };
         // Most often nothing else is to be said, and the answer needs no buffer of its own.
         let is_alone = self.out.take_only_waiting(ticket);

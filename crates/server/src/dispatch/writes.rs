@@ -2,8 +2,7 @@
 
 use larder_protocol::{Arith, Delete, Flush, ItemInfo, Outcome, Reply, Store as StoreRequest, StoreMode};
 use larder_store::{
-    ArithResult, Call, Expiry, KeyHash, Patience, Payload, Put, PutMode, PutResult, Remove, RemoveResult,
-    Step,
+    ArithResult, Call, Expiry, KeyHash, OnFull, Payload, Put, PutMode, PutResult, Remove, RemoveResult, Step,
 };
 
 use super::{compare_of, is_meta, shown_cas};
@@ -55,7 +54,7 @@ pub(crate) fn put_of(ctx: &Ctx<'_>, request: &StoreRequest<'_>) -> Put {
 
 /// A set that fails must not leave the old value to be read.
 pub(crate) fn forget(ctx: &Ctx<'_>, key: &[u8], hash: KeyHash) {
-    ctx.shared.store.forget(&Call { key, hash, now: ctx.now, loaded: None, patience: Patience::Drop });
+    ctx.shared.store.forget(&Call { key, hash, now: ctx.now, loaded: None, on_full: OnFull::Drop });
 }
 
 /// Says how storing ended.

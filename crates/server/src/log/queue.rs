@@ -42,9 +42,9 @@ impl Queue {
         }
     }
 
-    /// Waits until the lines so far are written, at most for `patience`.
-    pub(super) fn flush(&self, patience: Duration) {
-        let until = Instant::now() + patience;
+    /// Waits until the lines so far are written, at most for `on_full`.
+    pub(super) fn flush(&self, on_full: Duration) {
+        let until = Instant::now() + on_full;
         let (done, when_done) = sync_channel(1);
         while self.entries.try_send(Entry::Flush(done.clone())).is_err() {
             if Instant::now() >= until {

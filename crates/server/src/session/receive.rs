@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use larder_protocol::{ItemInfo, Outcome, OwnedReply, Store as StoreRequest, StoreMode, body_tail_is_valid};
-use larder_store::{Call, Incoming, Patience, Payload, Put, PutMode, Step};
+use larder_store::{Call, Incoming, OnFull, Payload, Put, PutMode, Step};
 
 use super::{Ctx, Served, Session};
 use crate::dispatch;
@@ -67,7 +67,7 @@ impl Session {
             self.expected = head + value_len + tail;
             return Begun::WaitForAll;
         }
-        let call = Call { key, hash, now: ctx.now, loaded: None, patience: Patience::Wait };
+        let call = Call { key, hash, now: ctx.now, loaded: None, on_full: OnFull::Wait };
         match ctx.shared.store.reserve(&call, value_len) {
             Step::Done(incoming) => {
                 self.room_since = None;
@@ -158,14 +158,14 @@ impl Session {
     ) -> (usize, Step<()>) {
         let store = &ctx.shared.store;
         // Where values on their way in have been promised all that they may, those that stand still give way in a while.
-        let patience = if incoming.waits() {
+        let on_full = if incoming.waits() {
             ctx.shared.note_crowd();
             let is_late = self.room_since.is_some_and(|since| ctx.instant - since >= ARRIVAL_WAIT);
-            if is_late { Patience::Drop } else { Patience::Wait }
+            if is_late { OnFull::Drop } else { OnFull::Wait }
         } else {
-            self.patience(ctx)
+            self.on_full(ctx)
         };
-        let call = Call { key, hash: store.hash(key), now: ctx.now, loaded: None, patience };
+        let call = Call { key, hash: store.hash(key), now: ctx.now, loaded: None, on_full };
         let missing = incoming.missing();
         let step = match store.receive(&call, incoming, &input[..missing.min(input.len())]) {
             Step::Done(()) if incoming.has_begun() => store.extend(&call, incoming),
@@ -201,7 +201,7 @@ impl Session {
             hash,
             now: ctx.now,
             loaded: loaded.as_ref().map(|read| read.loaded()),
-            patience: self.patience(ctx),
+            on_full: self.on_full(ctx),
         };
         let mut payload = Payload::Incoming(incoming);
         let step = store.put(&call, &receiving.put, &mut payload);

@@ -11,7 +11,7 @@
 #[expect(dead_code, reason = "it serves the example policy too")]
 mod look_aside;
 
-use larder_store::{Admission, Call, Fetch, Patience, SEGMENT_BYTES, Seconds, Step};
+use larder_store::{Admission, Call, Fetch, OnFull, SEGMENT_BYTES, Seconds, Step};
 use look_aside::{LookAside, Op, Request};
 
 const SEGMENTS: u64 = 96;
@@ -63,7 +63,7 @@ fn run(percent: u64, bound: u32) {
 fn is_there(cache: &LookAside, key: u64) -> bool {
     let key = format!("{key:010}").into_bytes();
     let hash = cache.store.hash(&key);
-    let call = Call { key: &key, hash, now: Seconds(u32::MAX / 2), loaded: None, patience: Patience::Drop };
+    let call = Call { key: &key, hash, now: Seconds(u32::MAX / 2), loaded: None, on_full: OnFull::Drop };
     let fetch = Fetch { no_bump: true, ..Fetch::default() };
     match cache.store.fetch(&call, &fetch, |found| found.is_some()) {
         Step::Done(found) => found,

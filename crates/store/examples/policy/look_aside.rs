@@ -3,7 +3,7 @@
 
 use larder_device::{Device, IoBuf, MemoryDevice};
 use larder_store::{
-    Admission, Call, Config, Expiry, Fetch, Loaded, Patience, Payload, Put, PutMode, PutResult, ReadPlan,
+    Admission, Call, Config, Expiry, Fetch, Loaded, OnFull, Payload, Put, PutMode, PutResult, ReadPlan,
     Remove, SEGMENT_BYTES, Seconds, Span, Step, Store, Tier,
 };
 
@@ -201,10 +201,10 @@ impl LookAside {
     fn run<R>(&mut self, key: &[u8], mut operation: impl FnMut(&Store, &Call<'_>) -> Step<R>) -> Option<R> {
         let hash = self.store.hash(key);
         let mut read: Option<(ReadPlan, Option<IoBuf>)> = None;
-        let mut patience = Patience::Wait;
+        let mut on_full = OnFull::Wait;
         loop {
             let loaded = read.as_ref().map(|(plan, bytes)| Loaded { plan, bytes: bytes.as_deref() });
-            match operation(&self.store, &Call { key, hash, now: self.now, loaded, patience }) {
+            match operation(&self.store, &Call { key, hash, now: self.now, loaded, on_full }) {
                 Step::Done(result) => return Some(result),
                 Step::NoMemory => return None,
                 Step::Read(plan) => {
@@ -214,7 +214,7 @@ impl LookAside {
                 Step::Again => {}
                 Step::Busy => {
                     if !self.write_one() && !self.rescue_one() {
-                        patience = Patience::Drop;
+                        on_full = OnFull::Drop;
                     }
                 }
             }

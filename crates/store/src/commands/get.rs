@@ -3,7 +3,7 @@
 use super::lookup::{FoundItem, Look, SsdLookup, is_gone};
 use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
-use crate::evict::Patience;
+use crate::evict::OnFull;
 use crate::index::entry::{Entry, SsdCopy, State};
 use crate::read::Needs;
 use crate::record::{FETCHED, HAS_HOME, HEADER_BYTES, Header, KEY_BINARY, Record, STALE, WIN_SENT};
@@ -384,7 +384,7 @@ impl Shard {
 impl Store {
     /// Whether the key has an item, without counting an access; for tests and tools.
     pub fn contains(&self, key: &[u8], now: Seconds) -> Step<bool> {
-        let call = Call { key, hash: self.hash(key), now, loaded: None, patience: Patience::Drop };
+        let call = Call { key, hash: self.hash(key), now, loaded: None, on_full: OnFull::Drop };
         self.fetch(&call, &Fetch { no_bump: true, ..Fetch::default() }, |found| found.is_some())
     }
 }

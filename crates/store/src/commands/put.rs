@@ -3,7 +3,7 @@
 use super::lookup::Look;
 use super::{ATTEMPTS_MAX, Attempt, Call, write};
 use crate::clock::Expiry;
-use crate::evict::Patience;
+use crate::evict::OnFull;
 use crate::index::entry::{Entry, State};
 use crate::ram::pool::Reservation;
 use crate::read::Needs;
@@ -126,7 +126,7 @@ impl Store {
 
     /// Takes memory for the next bytes of a value, so that [`Incoming::spare`] is not empty while some are
     /// missing. While it [waits](Incoming::waits), the step is [`Step::Busy`], or [`Step::NoMemory`] with
-    /// [`Patience::Drop`].
+    /// [`OnFull::Drop`].
     pub fn extend(&self, call: &Call<'_>, incoming: &mut Incoming) -> Step<()> {
         let own = self.shard_of(call.hash);
         for _ in 0..ATTEMPTS_MAX {
@@ -134,9 +134,9 @@ impl Store {
                 return Step::Done(());
             }
             if !incoming.record.promise() {
-                return if call.patience == Patience::Wait { Step::Busy } else { Step::NoMemory };
+                return if call.on_full == OnFull::Wait { Step::Busy } else { Step::NoMemory };
             }
-            if let Err(step) = self.make_room(own, 1, call.now, call.patience) {
+            if let Err(step) = self.make_room(own, 1, call.now, call.on_full) {
                 return step;
             }
             if incoming.record.grow() && incoming.record.is_new() {

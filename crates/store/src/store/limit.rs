@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::*;
 
 use super::{Step, Store};
 use crate::clock::Seconds;
-use crate::evict::Patience;
+use crate::evict::OnFull;
 
 /// RAM segments evicted in one step, in bytes: what a step keeps its thread from anything else for.
 const EVICTED_BYTES_MAX: usize = 4 << 20;
@@ -60,7 +60,7 @@ impl Store {
         for _ in 0..segments(EVICTED_BYTES_MAX) {
             let victim = self.next_victim.fetch_add(1, Relaxed) % self.layout.shards;
             if tiers.evict {
-                match self.make_room::<()>(victim, 1, now, Patience::Wait) {
+                match self.make_room::<()>(victim, 1, now, OnFull::Wait) {
                     Ok(()) => {}
                     Err(Step::Again) => continue,
                     Err(_) => return,

@@ -111,7 +111,7 @@ fn a_key_that_looks_like_another_takes_nothing_of_it_where_nothing_may_be_evicte
     rig.set("one", b"one");
     // The index cannot tell keys of one hash apart.
     let (hash, now) = (store.hash(b"one"), rig.now.get());
-    let call = Call { key: b"two", hash, now, loaded: None, patience: Patience::Drop };
+    let call = Call { key: b"two", hash, now, loaded: None, on_full: OnFull::Drop };
     assert!(matches!(store.put(&call, &SET, &mut Payload::Bytes(b"two")), Step::NoMemory));
     // As the server does after a set that failed.
     store.forget(&call);

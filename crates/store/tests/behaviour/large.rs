@@ -213,7 +213,7 @@ fn planned_add(rig: &Rig) -> ReadPlan {
         hash: rig.store.hash(b"key"),
         now: rig.now.get(),
         loaded: None,
-        patience: Patience::Drop,
+        on_full: OnFull::Drop,
     };
     match rig.store.put(&call, &Put { mode: PutMode::Add, ..SET }, &mut Payload::Bytes(b"new")) {
         Step::Read(plan) => plan,
@@ -229,7 +229,7 @@ fn complete_add(rig: &Rig, plan: &ReadPlan) -> Option<PutResult> {
         hash: rig.store.hash(b"key"),
         now: rig.now.get(),
         loaded: Some(Loaded { plan, bytes: bytes.as_deref() }),
-        patience: Patience::Drop,
+        on_full: OnFull::Drop,
     };
     rig.store.put(&call, &Put { mode: PutMode::Add, ..SET }, &mut Payload::Bytes(b"new")).done()
 }
@@ -264,7 +264,7 @@ fn a_header_that_was_read_from_a_segment_filled_again_is_a_miss() {
     rig.set_on_ssd("key", &bytes(5, 500_000), &SET);
     let hash = rig.store.hash(b"key");
     let fetch = Fetch { without_value: true, no_bump: true, ..Fetch::default() };
-    let mut call = Call { key: b"key", hash, now: rig.now.get(), loaded: None, patience: Patience::Drop };
+    let mut call = Call { key: b"key", hash, now: rig.now.get(), loaded: None, on_full: OnFull::Drop };
     let lens = |found: Option<&Found<'_>>| found.map(|found| (found.value_len, found.value.len()));
     let Step::Read(plan) = rig.store.fetch(&call, &fetch, lens) else { panic!("not on the SSD") };
     let before = rig.read(&plan);

@@ -106,7 +106,7 @@ fn the_limit_may_change_while_threads_set_and_get() {
         for i in 0..SETS {
             let key = format!("{thread}-{}", i % 8_000);
             let hash = store.hash(key.as_bytes());
-            let call = Call { key: key.as_bytes(), hash, now, loaded: None, patience: Patience::Drop };
+            let call = Call { key: key.as_bytes(), hash, now, loaded: None, on_full: OnFull::Drop };
             let mut put = || store.put(&call, &SET, &mut Payload::Bytes(&value));
             let stored = std::iter::repeat_with(&mut put).find(|step| !matches!(step, Step::Again));
             let stored = stored.expect("it ends");

@@ -100,7 +100,7 @@ impl Sim {
         let bytes = key_bytes(key);
         let hash = store.hash(&bytes);
         let fetch = Fetch { no_bump: true, ..Fetch::default() };
-        let mut call = Call { key: &bytes, hash, now: self.now, loaded: None, patience: Patience::Drop };
+        let mut call = Call { key: &bytes, hash, now: self.now, loaded: None, on_full: OnFull::Drop };
         let plan = match store.fetch(&call, &fetch, &show) {
             Step::Done(answer) => return answer,
             Step::Read(plan) => plan,

@@ -311,11 +311,11 @@ impl Sim {
         let bytes = key_bytes(key);
         let hash = self.store.hash(&bytes);
         let mut loaded: Option<(ReadPlan, Option<IoBuf>)> = None;
-        let mut patience = Patience::Wait;
+        let mut on_full = OnFull::Wait;
         for _ in 0..1000 {
             let step = {
                 let loaded = loaded.as_ref().map(|(plan, bytes)| Loaded { plan, bytes: bytes.as_deref() });
-                call(&self.store, &Call { key: &bytes, hash, now: self.now, loaded, patience })
+                call(&self.store, &Call { key: &bytes, hash, now: self.now, loaded, on_full })
             };
             match step {
                 Step::Done(result) => {
@@ -333,7 +333,7 @@ impl Sim {
                 Step::Busy => {
                     self.seen.busy += 1;
                     if self.random.one_in(3) {
-                        patience = Patience::Drop;
+                        on_full = OnFull::Drop;
                     }
                     self.start_write();
                     self.finish_write();

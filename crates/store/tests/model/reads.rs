@@ -63,7 +63,7 @@ impl Sim {
     pub(super) fn start_read(&mut self, key: u64) {
         let bytes = key_bytes(key);
         let hash = self.store.hash(&bytes);
-        let call = Call { key: &bytes, hash, now: self.now, loaded: None, patience: Patience::Wait };
+        let call = Call { key: &bytes, hash, now: self.now, loaded: None, on_full: OnFull::Wait };
         let fetch = Fetch { without_value: self.random.one_in(4), ..Fetch::default() };
         let observed = |found: &Found<'_>| (Observed::new(found, &fetch), found.tier);
         match self.store.fetch(&call, &fetch, |found| found.map(observed)) {
@@ -89,7 +89,7 @@ impl Sim {
         // Sometimes the device took its time and answers what is there now.
         let late = if self.random.one_in(2) { self.read(&read.plan) } else { read.bytes };
         let loaded = Some(Loaded { plan: &read.plan, bytes: late.as_deref() });
-        let call = Call { key: &bytes, hash, now: self.now, loaded, patience: Patience::Wait };
+        let call = Call { key: &bytes, hash, now: self.now, loaded, on_full: OnFull::Wait };
         let observed = |found: &Found<'_>| (Observed::new(found, &read.fetch), found.tier);
         match self.store.fetch(&call, &read.fetch, |found| found.map(observed)) {
             Step::Done(found) => {

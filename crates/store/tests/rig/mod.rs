@@ -28,7 +28,7 @@ pub struct Rig {
     pub store: Store,
     pub device: FaultDevice<MemoryDevice>,
     pub now: Cell<Seconds>,
-    /// Whether writes are performed when the store is busy; else operations go on with [`Patience::Drop`].
+    /// Whether writes are performed when the store is busy; else operations go on with [`OnFull::Drop`].
     pub writes: Cell<bool>,
     fillers: Cell<u64>,
 }
@@ -144,14 +144,14 @@ impl Rig {
     pub fn run<R>(&self, key: &str, mut operation: impl FnMut(&Call<'_>) -> Step<R>) -> Option<R> {
         let hash = self.store.hash(key.as_bytes());
         let mut loaded: Option<(ReadPlan, Option<IoBuf>)> = None;
-        let mut patience = Patience::Wait;
+        let mut on_full = OnFull::Wait;
         for _ in 0..10_000 {
             let call = Call {
                 key: key.as_bytes(),
                 hash,
                 now: self.now.get(),
                 loaded: loaded.as_ref().map(|(plan, bytes)| Loaded { plan, bytes: bytes.as_deref() }),
-                patience,
+                on_full,
             };
             match operation(&call) {
                 Step::Done(result) => return Some(result),
@@ -162,9 +162,9 @@ impl Rig {
                     loaded = Some((plan, bytes));
                 }
                 Step::Busy => {
-                    assert!(patience == Patience::Wait, "who does not wait is not told to");
+                    assert!(on_full == OnFull::Wait, "who does not wait is not told to");
                     if !self.writes.get() {
-                        patience = Patience::Drop;
+                        on_full = OnFull::Drop;
                     } else {
                         assert!(self.write_one() || self.read_back_one(), "busy with nothing to wait for");
                     }
