@@ -57,7 +57,7 @@ fn hot_on_ssd(entry: Entry, header: &Header) -> u8 {
 enum Fate {
     Gone,
     Keep(u8),
-    ToHome(SsdPlace),
+    ToSsdCopy(SsdPlace),
     Demote,
     Drop,
 }
@@ -153,11 +153,11 @@ impl Shard {
             _ => {}
         }
         let ram_only = tiers.log.is_off() || header.value_len as usize > SSD_VALUE_BYTES_MAX;
-        if let Some(home) = self.home_of(tiers, entry) {
-            let there = Entry::ssd(entry.tag(), 0, home);
+        if let Some(ssd_copy) = self.ssd_copy_of(tiers, entry) {
+            let there = Entry::ssd(entry.tag(), 0, ssd_copy);
             // What is being moved is not looked at twice.
-            if tiers.ssd_is_live(there, now) && !tiers.log.table.is_cleaning(home) {
-                return Fate::ToHome(home);
+            if tiers.ssd_is_live(there, now) && !tiers.log.table.is_cleaning(ssd_copy) {
+                return Fate::ToSsdCopy(ssd_copy);
             }
         }
         // What fits is not dropped because of what was overwritten.
@@ -194,14 +194,15 @@ impl Shard {
         match self.fate(tiers, now, queue, entry, &header) {
             Fate::Gone => self.reclaim(tiers, slot, entry, &header),
             Fate::Keep(hot) => return self.keep(tiers, now, hash, slot, entry.with_hot(hot)),
-            Fate::ToHome(home) => {
-                let there = Entry::ssd(hash.tag(), hot_there, home);
+            Fate::ToSsdCopy(ssd_copy) => {
+                let there = Entry::ssd(hash.tag(), hot_there, ssd_copy);
                 self.place(tiers, now, hash, Some((slot, entry)), there);
             }
             Fate::Demote => {
                 let record = self.ram_record(tiers, entry);
                 let (key, value) = (record.key(), record.log_value());
-                let header = Header { item_flags: header.item_flags & !crate::record::HAS_HOME, ..header };
+                let header =
+                    Header { item_flags: header.item_flags & !crate::record::HAS_SSD_COPY, ..header };
                 match tiers.log.append(Stream::of(&header, now), &header, key, &value) {
                     Ok(place) => {
                         let there = Entry::ssd(hash.tag(), hot_there, place);
@@ -275,14 +276,15 @@ impl Shard {
         match self.fate(tiers, now, queue, entry, &header) {
             Fate::Gone => self.reclaim(tiers, slot, entry, &header),
             Fate::Keep(hot) => return self.keep_large(tiers, queue, slot, entry.with_hot(hot)),
-            Fate::ToHome(home) => {
-                let there = Entry::ssd(hash.tag(), hot_on_ssd(entry, &header), home);
+            Fate::ToSsdCopy(ssd_copy) => {
+                let there = Entry::ssd(hash.tag(), hot_on_ssd(entry, &header), ssd_copy);
                 self.place(tiers, now, hash, Some((slot, entry)), there);
             }
             Fate::Demote => {
                 // The room before the record is the extent's header from here on.
                 self.make_dirty(tiers, entry);
-                let header = Header { item_flags: header.item_flags & !crate::record::HAS_HOME, ..header };
+                let header =
+                    Header { item_flags: header.item_flags & !crate::record::HAS_SSD_COPY, ..header };
                 tiers.pool.begin_landing(&mut self.owner, id);
                 let pin = tiers.pool.pin(&self.owner, id);
                 match tiers.log.append_large(Stream::of(&header, now), &header, pin, hash, entry) {

@@ -6,7 +6,7 @@ pub(crate) const HEADER_BYTES: usize = 32;
 pub(crate) const RAM_ALIGN: usize = 8;
 /// Bytes of the trailer of a promoted record: the place of its copy on the SSD, 8, and the whole turn of the
 /// segment there, 4.
-pub(crate) const HOME_BYTES: usize = 12;
+pub(crate) const SSD_COPY_BYTES: usize = 12;
 
 /// The item has been read since it was stored.
 pub(crate) const FETCHED: u8 = 1;
@@ -17,7 +17,7 @@ pub(crate) const WIN_SENT: u8 = 4;
 /// Stored under a key that was sent base64-encoded.
 pub(crate) const KEY_BINARY: u8 = 8;
 /// RAM only: the record ends with the place of its unchanged copy on the SSD.
-pub(crate) const HAS_HOME: u8 = 16;
+pub(crate) const HAS_SSD_COPY: u8 = 16;
 
 /// What precedes key and value.
 ///
@@ -85,8 +85,8 @@ impl Header {
     }
 
     /// Marks the record whose header begins `bytes` as one without a copy on the SSD, by changing one byte.
-    pub(crate) fn forget_home(bytes: &mut [u8]) {
-        bytes[29] &= !HAS_HOME;
+    pub(crate) fn forget_ssd_copy(bytes: &mut [u8]) {
+        bytes[29] &= !HAS_SSD_COPY;
     }
 
     /// Header, key and value, in bytes.
@@ -98,8 +98,8 @@ impl Header {
     /// What the record takes in a RAM segment: with its trailer, rounded up.
     #[inline]
     pub(crate) fn ram_bytes(&self) -> usize {
-        let home = if self.item_flags & HAS_HOME != 0 { HOME_BYTES } else { 0 };
-        (self.bytes() + home).next_multiple_of(RAM_ALIGN)
+        let ssd_copy = if self.item_flags & HAS_SSD_COPY != 0 { SSD_COPY_BYTES } else { 0 };
+        (self.bytes() + ssd_copy).next_multiple_of(RAM_ALIGN)
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
             accessed: 6,
             epoch: 7,
             key_len: 250,
-            item_flags: STALE | HAS_HOME,
+            item_flags: STALE | HAS_SSD_COPY,
             tag: 0xBEEF,
         };
         assert_eq!(Header::decode(&header.encode()), Some(header));

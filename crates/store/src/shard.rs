@@ -21,7 +21,7 @@ use crate::index::hash::KeyHash;
 use crate::index::{Index, Inserted, Judge, Slot};
 use crate::memory::arena::Region;
 use crate::ram::pool::{LogParts, Owner, Queue, Reservation, SegmentId};
-use crate::record::{HAS_HOME, HEADER_BYTES, HOME_BYTES, Head, Header, RAM_ALIGN, Record};
+use crate::record::{HAS_SSD_COPY, HEADER_BYTES, Head, Header, RAM_ALIGN, Record, SSD_COPY_BYTES};
 use crate::tiers::Tiers;
 use tally::Tally;
 
@@ -303,20 +303,20 @@ impl Shard {
 
     /// The place on the SSD of the unchanged copy of a promoted record, if the copy's segment still is what it
     /// was then.
-    pub(crate) fn home_of(&self, tiers: &Tiers, entry: Entry) -> Option<SsdPlace> {
+    pub(crate) fn ssd_copy_of(&self, tiers: &Tiers, entry: Entry) -> Option<SsdPlace> {
         let record = self.ram_record(tiers, entry);
-        if record.header().item_flags & HAS_HOME == 0 {
+        if record.header().item_flags & HAS_SSD_COPY == 0 {
             return None;
         }
         let (id, at) = tiers.pool.locate(entry.ram_offset());
         // That of a large record is kept before it.
         let at = if entry.state() == State::RamLarge { at } else { at + record.header().bytes() };
-        let (mut home, mut filled) = ([0; HOME_BYTES], 0);
-        for part in tiers.pool.log_parts(&self.owner, (id, at), HOME_BYTES) {
-            home[filled..filled + part.len()].copy_from_slice(part);
+        let (mut ssd_copy, mut filled) = ([0; SSD_COPY_BYTES], 0);
+        for part in tiers.pool.log_parts(&self.owner, (id, at), SSD_COPY_BYTES) {
+            ssd_copy[filled..filled + part.len()].copy_from_slice(part);
             filled += part.len();
         }
-        let SsdCopy { place, turn } = SsdCopy::from_bytes(&home);
+        let SsdCopy { place, turn } = SsdCopy::from_bytes(&ssd_copy);
         (tiers.log.table.current_turn(place) == Some(turn)).then_some(place)
     }
 
@@ -463,7 +463,7 @@ impl Shard {
         value: &[&[u8]],
     ) -> bool {
         let old = self.ram_record(tiers, entry);
-        let header = Header { item_flags: header.item_flags & !HAS_HOME, ..*header };
+        let header = Header { item_flags: header.item_flags & !HAS_SSD_COPY, ..*header };
         let bytes = header.ram_bytes();
         if entry.state() != State::Ram || old.header().ram_bytes() != bytes || old.key() != key {
             return false;
@@ -525,13 +525,13 @@ impl Shard {
     /// size.
     pub(crate) fn make_dirty(&mut self, tiers: &Tiers, entry: Entry) {
         let header = *self.ram_record(tiers, entry).header();
-        if header.item_flags & HAS_HOME == 0 {
+        if header.item_flags & HAS_SSD_COPY == 0 {
             return;
         }
         if entry.state() == State::RamLarge {
             let bytes = self.header_bytes(tiers, entry);
             debug_assert!(bytes.is_some(), "a record that changes is not landing");
-            return bytes.into_iter().for_each(Header::forget_home);
+            return bytes.into_iter().for_each(Header::forget_ssd_copy);
         }
         self.begin_rewrite(entry, &header);
         let (id, at) = tiers.pool.locate(entry.ram_offset());
@@ -549,9 +549,9 @@ impl Shard {
         mut record: Reservation,
         copy: Option<SsdCopy>,
     ) -> u64 {
-        let mut header = Header { item_flags: header.item_flags & !HAS_HOME, ..*header };
+        let mut header = Header { item_flags: header.item_flags & !HAS_SSD_COPY, ..*header };
         if let Some(copy) = copy {
-            header.item_flags |= HAS_HOME;
+            header.item_flags |= HAS_SSD_COPY;
             record.write_prefix(&copy.to_bytes());
         }
         record.write_front(&header.encode());

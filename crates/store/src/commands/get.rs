@@ -6,7 +6,7 @@ use crate::clock::{Expiry, Seconds};
 use crate::evict::OnFull;
 use crate::index::entry::{Entry, SsdCopy, State};
 use crate::read::Needs;
-use crate::record::{FETCHED, HAS_HOME, HEADER_BYTES, Header, KEY_BINARY, Record, STALE, WIN_SENT};
+use crate::record::{FETCHED, HAS_SSD_COPY, HEADER_BYTES, Header, KEY_BINARY, Record, STALE, WIN_SENT};
 use crate::shard::{RamQueue, Shard};
 use crate::store::{Step, Store};
 use crate::tiers::Tiers;
@@ -350,7 +350,7 @@ impl Shard {
         let segments = match is_large {
             true => tiers.pool.segments_for(header.bytes()),
             false => {
-                let header = Header { item_flags: header.item_flags | HAS_HOME, ..*header };
+                let header = Header { item_flags: header.item_flags | HAS_SSD_COPY, ..*header };
                 self.segments_wanted(RamQueue::Main, &header)
             }
         };
@@ -363,17 +363,17 @@ impl Shard {
         let value = value.to_vec();
         let place = entry.ssd_place();
         let Some(turn) = tiers.log.table.current_turn(place) else { return };
-        let home = SsdCopy { place, turn };
+        let ssd_copy = SsdCopy { place, turn };
         if is_large {
             let Some(mut record) = tiers.pool.reserve(header.bytes()) else { return };
             record.push(&[0; HEADER_BYTES]);
             record.push(call.key);
             record.push(&value);
-            let offset = self.adopt(tiers, RamQueue::Main, header, record, Some(home));
+            let offset = self.adopt(tiers, RamQueue::Main, header, record, Some(ssd_copy));
             let promoted = Entry::ram(call.hash, 0, State::RamLarge, offset);
             self.place(tiers, call.now, call.hash, Some((seen.slot, entry)), promoted);
         } else if let Some(offset) =
-            self.append(tiers, RamQueue::Main, header, call.key, &[&value], Some(home))
+            self.append(tiers, RamQueue::Main, header, call.key, &[&value], Some(ssd_copy))
         {
             let promoted = Entry::ram(call.hash, 0, State::Ram, offset);
             self.place(tiers, call.now, call.hash, Some((seen.slot, entry)), promoted);

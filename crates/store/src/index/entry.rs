@@ -1,7 +1,7 @@
 //! The eight-byte index entry: all that an SSD-resident item costs in RAM.
 
 use crate::index::hash::KeyHash;
-use crate::record::HOME_BYTES;
+use crate::record::SSD_COPY_BYTES;
 
 /// What an entry points at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,14 +177,14 @@ pub(crate) struct SsdCopy {
 
 impl SsdCopy {
     /// The bytes of the trailer in RAM.
-    pub(crate) fn to_bytes(self) -> [u8; HOME_BYTES] {
-        let mut bytes = [0; HOME_BYTES];
+    pub(crate) fn to_bytes(self) -> [u8; SSD_COPY_BYTES] {
+        let mut bytes = [0; SSD_COPY_BYTES];
         bytes[..8].copy_from_slice(&self.place.to_bits().to_le_bytes());
         bytes[8..].copy_from_slice(&self.turn.to_le_bytes());
         bytes
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8; HOME_BYTES]) -> Self {
+    pub(crate) fn from_bytes(bytes: &[u8; SSD_COPY_BYTES]) -> Self {
         let [a, b, c, d, e, f, g, h, turn @ ..] = *bytes;
         let place = SsdPlace::from_bits(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
         SsdCopy { place, turn: u32::from_le_bytes(turn) }

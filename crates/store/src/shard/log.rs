@@ -7,7 +7,7 @@ use super::{Open, RamQueue, Shard};
 use crate::crash;
 use crate::index::entry::{Entry, SsdCopy};
 use crate::ram::pool::SegmentId;
-use crate::record::{HAS_HOME, HEADER_BYTES, Header, RAM_ALIGN};
+use crate::record::{HAS_SSD_COPY, HEADER_BYTES, Header, RAM_ALIGN};
 use crate::tiers::Tiers;
 
 /// A record of at most one in this many parts of a segment lies in one segment, and is read without a look at
@@ -114,14 +114,17 @@ impl Shard {
         header: &Header,
         key: &[u8],
         value: &[&[u8]],
-        home: Option<SsdCopy>,
+        ssd_copy: Option<SsdCopy>,
     ) -> Option<u64> {
         let mut header = *header;
-        header.item_flags =
-            if home.is_some() { header.item_flags | HAS_HOME } else { header.item_flags & !HAS_HOME };
+        header.item_flags = if ssd_copy.is_some() {
+            header.item_flags | HAS_SSD_COPY
+        } else {
+            header.item_flags & !HAS_SSD_COPY
+        };
         let room = self.room(tiers, queue, &header)?;
         let Open { id, used } = room.begin;
-        self.write_record(tiers, (id, used), &header, key, value, home);
+        self.write_record(tiers, (id, used), &header, key, value, ssd_copy);
         self.fill(tiers, queue, &room);
         Some(tiers.pool.offset(id, used))
     }
@@ -151,18 +154,18 @@ impl Shard {
         header: &Header,
         key: &[u8],
         value: &[&[u8]],
-        home: Option<SsdCopy>,
+        ssd_copy: Option<SsdCopy>,
     ) {
         let (pool, owner) = (&tiers.pool, &mut self.owner);
         let bytes = header.ram_bytes();
         if at + bytes <= self.segment_bytes {
-            return write_whole(&mut pool.bytes_mut(owner, id)[at..at + bytes], header, key, value, home);
+            return write_whole(&mut pool.bytes_mut(owner, id)[at..at + bytes], header, key, value, ssd_copy);
         }
-        let home = home.map(SsdCopy::to_bytes);
-        let home = home.as_ref().map(|home| &home[..]);
+        let ssd_copy = ssd_copy.map(SsdCopy::to_bytes);
+        let ssd_copy = ssd_copy.as_ref().map(|ssd_copy| &ssd_copy[..]);
         pool.write_log(owner, (id, at), &header.encode());
         let mut end = at + HEADER_BYTES;
-        for part in std::iter::once(key).chain(value.iter().copied()).chain(home) {
+        for part in std::iter::once(key).chain(value.iter().copied()).chain(ssd_copy) {
             pool.write_log(owner, (id, end), part);
             end += part.len();
         }
@@ -171,13 +174,16 @@ impl Shard {
 }
 
 /// Lays a record out in one segment, its end padded with zeros.
-fn write_whole(to: &mut [u8], header: &Header, key: &[u8], value: &[&[u8]], home: Option<SsdCopy>) {
+fn write_whole(to: &mut [u8], header: &Header, key: &[u8], value: &[&[u8]], ssd_copy: Option<SsdCopy>) {
     crash::step();
     to[..HEADER_BYTES].copy_from_slice(&header.encode());
     crash::step();
     let mut at = HEADER_BYTES;
-    let home = home.map(SsdCopy::to_bytes);
-    for part in std::iter::once(key).chain(value.iter().copied()).chain(home.as_ref().map(|home| &home[..])) {
+    let ssd_copy = ssd_copy.map(SsdCopy::to_bytes);
+    for part in std::iter::once(key)
+        .chain(value.iter().copied())
+        .chain(ssd_copy.as_ref().map(|ssd_copy| &ssd_copy[..]))
+    {
         to[at..at + part.len()].copy_from_slice(part);
         at += part.len();
     }

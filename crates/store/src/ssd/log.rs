@@ -42,7 +42,7 @@ pub(crate) enum Refused {
 
 /// Where one segment lies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Home {
+pub(crate) struct SegmentLocation {
     pub device: u32,
     pub offset: u64,
 }
@@ -69,7 +69,7 @@ pub(crate) struct Log {
     pub(crate) table: Table,
     /// A line for each write buffer.
     pub(super) lines: Region<WriteBufferState>,
-    homes: Vec<Home>,
+    locations: Vec<SegmentLocation>,
     store: u64,
     pub(super) write_buffer_bytes: usize,
     /// Bytes of large records that may be on their way at once, so that a slow device does not keep all of
@@ -133,13 +133,13 @@ impl Log {
     /// A log of which nothing is filled.
     pub(crate) fn new(
         table: Table,
-        homes: Vec<Home>,
+        locations: Vec<SegmentLocation>,
         write_buffers: Vec<Region<u8>>,
         lines: Region<WriteBufferState>,
         rules: Rules,
     ) -> Log {
         let Rules { store, write_buffer_bytes, landing_bytes_max, reuses, live_percent_max, budget } = rules;
-        assert_eq!(table.count() as usize, homes.len());
+        assert_eq!(table.count() as usize, locations.len());
         assert!(
             write_buffers.iter().all(|write_buffer| write_buffer.len() == write_buffer_bytes)
                 && write_buffers.len() == lines.len()
@@ -160,7 +160,7 @@ impl Log {
                 probe: None,
                 next_id: 0,
             }),
-            health: Health::new(!homes.is_empty()),
+            health: Health::new(!locations.is_empty()),
             bytes_admitted: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
             device_writes: AtomicU64::new(0),
@@ -176,7 +176,7 @@ impl Log {
             seen_epoch: AtomicU32::new(0),
             table,
             lines,
-            homes,
+            locations,
             store,
             write_buffer_bytes,
             landing_bytes_max,
@@ -195,7 +195,7 @@ impl Log {
     }
 
     pub(crate) fn segments(&self) -> u32 {
-        self.homes.len() as u32
+        self.locations.len() as u32
     }
 
     /// Whether the next segment to open would cost live items: more than half as many as the mean segment has.
@@ -214,8 +214,8 @@ impl Log {
         self.health.count_outcome(access, ok);
     }
 
-    pub(super) fn home(&self, segment: u32) -> Home {
-        self.homes[segment as usize]
+    pub(super) fn ssd_copy(&self, segment: u32) -> SegmentLocation {
+        self.locations[segment as usize]
     }
 
     pub(super) fn page_id(&self, segment: u32, turn: u32, page: u32) -> PageId {
@@ -225,12 +225,12 @@ impl Log {
     /// The read that fetches the record at `place`, unless it is gone.
     pub(crate) fn read_of(&self, place: SsdPlace) -> Option<PageRead> {
         let turn = self.table.current_turn(place)?;
-        let home = self.homes[place.segment as usize];
+        let ssd_copy = self.locations[place.segment as usize];
         let page = u32::from(place.page);
         let pages = pages_of_class(place.class).min(SEGMENT_PAGES - page);
         Some(PageRead {
-            device: home.device,
-            offset: home.offset + u64::from(page) * PAGE_BYTES as u64,
+            device: ssd_copy.device,
+            offset: ssd_copy.offset + u64::from(page) * PAGE_BYTES as u64,
             bytes: pages as usize * PAGE_BYTES,
             id: self.page_id(place.segment, turn, page),
         })
@@ -297,10 +297,10 @@ impl Log {
         }
         let work = state.queue.pop_front()?;
         state.in_flight.push(work.clone());
-        let home = self.homes[work.segment as usize];
+        let ssd_copy = self.locations[work.segment as usize];
         Some(WriteJob {
-            device: home.device as usize,
-            offset: home.offset + u64::from(work.first_page) * PAGE_BYTES as u64,
+            device: ssd_copy.device as usize,
+            offset: ssd_copy.offset + u64::from(work.first_page) * PAGE_BYTES as u64,
             work,
         })
     }

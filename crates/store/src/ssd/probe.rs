@@ -39,8 +39,8 @@ impl Log {
         let source = WriteSource::Copy(page, 0);
         let work = Work { id, segment, turn: PROBE_TURN, first_page: 0, bytes: PAGE_BYTES, source };
         state.in_flight.push(work.clone());
-        let home = self.home(segment);
-        Some(WriteJob { device: home.device as usize, offset: home.offset, work })
+        let ssd_copy = self.ssd_copy(segment);
+        Some(WriteJob { device: ssd_copy.device as usize, offset: ssd_copy.offset, work })
     }
 
     /// Returns whether a job is a probe's.
@@ -59,9 +59,9 @@ impl Log {
         let mut probing = self.health.probing();
         let &(segment, _) = state.probe.as_ref().filter(|_| probing.phase == Phase::Read)?;
         probing.phase = Phase::Reading;
-        let home = self.home(segment);
+        let ssd_copy = self.ssd_copy(segment);
         let id = self.page_id(segment, PROBE_TURN, 0);
-        Some(PageRead { device: home.device, offset: home.offset, bytes: PAGE_BYTES, id })
+        Some(PageRead { device: ssd_copy.device, offset: ssd_copy.offset, bytes: PAGE_BYTES, id })
     }
 
     /// Takes what a probe read, and turns the tier on when enough probes have brought what they wrote.

@@ -25,7 +25,7 @@ use crate::ram::pool::Pool;
 use crate::shard::Shard;
 use crate::shard::recover::RecoveryCounts;
 use crate::ssd::SEGMENT_BYTES;
-use crate::ssd::log::{Home, Log, Rules};
+use crate::ssd::log::{Log, Rules, SegmentLocation};
 use crate::ssd::segment_table::Table;
 use crate::tiers::Tiers;
 
@@ -87,7 +87,7 @@ impl Store {
         let sizes = sizes_of(config)?;
         let layout = Layout::new(&sizes)?;
         // Only for sizes that were found fit: it has an entry a segment.
-        let homes = stripe(&config.ssd);
+        let locations = stripe(&config.ssd);
         let opened = match &config.memory_file {
             Some(memory) => {
                 let identity = identity_of(memory, &memory.ssd, config, &sizes, &layout);
@@ -103,7 +103,7 @@ impl Store {
         if config.memory_file.as_ref().is_some_and(|memory| memory.allocate) {
             arena = arena.with_limited_room();
         }
-        let mut store = Store::carve(arena, config, layout, homes, seed);
+        let mut store = Store::carve(arena, config, layout, locations, seed);
         store.start = match cold {
             Some(why) => store.begin(why, config.first_cas),
             None => store.recover(),
@@ -128,7 +128,13 @@ impl Store {
         }
     }
 
-    fn carve(mut arena: Arena, config: &Config, layout: Layout, homes: Vec<Home>, seed: u64) -> Store {
+    fn carve(
+        mut arena: Arena,
+        config: &Config,
+        layout: Layout,
+        locations: Vec<SegmentLocation>,
+        seed: u64,
+    ) -> Store {
         let header = Header::new(arena.carve(HEADER_PAGE_BYTES / 8));
         let segments = layout.segments as usize;
         let memory = arena.carve_shared(segments * layout.segment_bytes);
@@ -138,7 +144,7 @@ impl Store {
             (0..layout.write_buffers).map(|_| arena.carve_pages(layout.write_buffer_bytes)).collect();
         let lines = arena.carve(layout.write_buffers as usize);
         let pool = Pool::new(memory, arena.carve(segments), arena.carve(segments), layout.segment_bytes);
-        let table = Table::new(arena.carve(homes.len()));
+        let table = Table::new(arena.carve(locations.len()));
         let ghosts = layout.ghosts_per_shard as usize;
         let heads: Vec<_> = (0..layout.shards).map(|_| (arena.carve(1), arena.carve(ghosts))).collect();
         // Last, since only the front of it is in use.
@@ -163,7 +169,7 @@ impl Store {
             budget: WriteBudget::new(config.ssd_write_limit),
         };
         let tiers = Tiers {
-            log: Log::new(table, homes, write_buffers, lines, rules),
+            log: Log::new(table, locations, write_buffers, lines, rules),
             hasher: Hasher::new(seed),
             header,
             admission: config.ssd_admission,
@@ -340,11 +346,14 @@ fn sizes_of(config: &Config) -> Result<Sizes, OpenError> {
 }
 
 /// Lays the SSD segments over the spans, taking turns.
-fn stripe(spans: &[Span]) -> Vec<Home> {
+fn stripe(spans: &[Span]) -> Vec<SegmentLocation> {
     let counts: Vec<u64> = spans.iter().map(|span| span.bytes / SEGMENT_BYTES).collect();
     let rows = counts.iter().copied().max().unwrap_or(0);
     let home = |row, (span, &count): (&Span, &u64)| {
-        (row < count).then(|| Home { device: span.device as u32, offset: span.offset + row * SEGMENT_BYTES })
+        (row < count).then(|| SegmentLocation {
+            device: span.device as u32,
+            offset: span.offset + row * SEGMENT_BYTES,
+        })
     };
     (0..rows).flat_map(|row| spans.iter().zip(&counts).filter_map(move |place| home(row, place))).collect()
 }
