@@ -45,9 +45,10 @@ impl ReadPlan {
     }
 
     /// Whether this is the read for what `entry` means now. An entry names only the last bits of its
-    /// segment's turn: one that looks the same long after may mean a later filling.
+    /// segment's generation: one that looks the same long after may mean a later filling.
     pub(crate) fn is_of(&self, tiers: &Tiers, entry: Entry) -> bool {
-        entry.same_place(self.entry) && tiers.log.table.turn(self.read.id.segment) == self.read.id.turn
+        entry.same_place(self.entry)
+            && tiers.log.table.generation(self.read.id.segment) == self.read.id.generation
     }
 
     /// Which of the store's devices.

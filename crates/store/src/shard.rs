@@ -28,9 +28,9 @@ use tally::Tally;
 /// The part of a shard that lives in the arena beside its index.
 #[repr(C)]
 pub(crate) struct ShardHead {
-    /// Odd while a change is under way: a process that finds it odd in what another left repairs the shard.
-    /// The highest bit is [`GIVEN_UP`].
-    generation: AtomicU64,
+    /// Changes begun and ended. Odd while one is under way: a process that finds it odd in what another left
+    /// repairs the shard. The highest bit is [`GIVEN_UP`].
+    changes: AtomicU64,
     /// The record that is being changed where it lies: its place in units of 8 bytes above, its length in such
     /// units (1 for a large record) in the lowest [`REWRITTEN_BITS`]; 0 for none.
     rewritten: u64,
@@ -64,13 +64,13 @@ pub(crate) struct ShardHead {
 
 const _: () = assert!(size_of::<ShardHead>() == 13 * 8 + 2 * size_of::<Queue>() + 2 * 8, "no padding");
 
-/// How full an index is before it grows. From 91 percent on entries give way between two doublings, while part of the
-/// buckets are to hold twice as much as the others.
+/// How full an index is before it grows. From 91 percent on entries give way between two doublings, while part
+/// of the buckets are to hold twice as much as the others.
 pub(crate) const INDEX_FILL_PERCENT: u64 = 88;
 /// Buckets taken into use in one step: a few microseconds.
 const SPLITS_MAX: u32 = 64;
 
-/// In a shard's generation: a panic ended a change, so nothing of the shard is believed.
+/// In a shard's count of changes: a panic ended a change, so nothing of the shard is believed.
 const GIVEN_UP: u64 = 1 << 63;
 const REWRITTEN_BITS: u32 = 30;
 
@@ -204,9 +204,9 @@ impl Shard {
     /// Begins a change of what the arena holds. Returns whether an earlier one did not come to its end.
     #[inline]
     pub(crate) fn begin_change(&mut self) -> bool {
-        let generation = &self.head[0].generation;
-        let before = generation.load(Relaxed);
-        generation.store(before | 1, Relaxed);
+        let changes = &self.head[0].changes;
+        let before = changes.load(Relaxed);
+        changes.store(before | 1, Relaxed);
         crash::step();
         before & 1 == 1
     }
@@ -217,26 +217,26 @@ impl Shard {
         crash::step();
         self.head[0].rewritten = 0;
         crash::step();
-        let generation = &self.head[0].generation;
-        generation.store((generation.load(Relaxed) | 1).wrapping_add(1), Relaxed);
+        let changes = &self.head[0].changes;
+        changes.store((changes.load(Relaxed) | 1).wrapping_add(1), Relaxed);
         crash::step();
     }
 
     /// Marks the shard as one of which a later process believes nothing.
     pub(crate) fn give_up(&mut self) {
-        let generation = &self.head[0].generation;
-        generation.store(generation.load(Relaxed) | GIVEN_UP, Relaxed);
+        let changes = &self.head[0].changes;
+        changes.store(changes.load(Relaxed) | GIVEN_UP, Relaxed);
     }
 
     pub(crate) fn is_given_up(&self) -> bool {
-        self.head[0].generation.load(Relaxed) & GIVEN_UP != 0
+        self.head[0].changes.load(Relaxed) & GIVEN_UP != 0
     }
 
     /// Takes the mark away, from a shard that was emptied.
     fn begin_trusted(&mut self) {
         crash::step();
-        let generation = &self.head[0].generation;
-        generation.store(generation.load(Relaxed) & !GIVEN_UP, Relaxed);
+        let changes = &self.head[0].changes;
+        changes.store(changes.load(Relaxed) & !GIVEN_UP, Relaxed);
     }
 
     /// Names the record that changes where it lies until the change of the shard ends: a process that ends
@@ -316,8 +316,8 @@ impl Shard {
             ssd_copy[filled..filled + part.len()].copy_from_slice(part);
             filled += part.len();
         }
-        let SsdCopy { place, turn } = SsdCopy::from_bytes(&ssd_copy);
-        (tiers.log.table.current_turn(place) == Some(turn)).then_some(place)
+        let SsdCopy { place, generation } = SsdCopy::from_bytes(&ssd_copy);
+        (tiers.log.table.current_generation(place) == Some(generation)).then_some(place)
     }
 
     /// Points the key's entry at `new`, in `old`'s slot or in a fresh one, and keeps all counts. What the entry
@@ -535,7 +535,7 @@ impl Shard {
         }
         self.begin_rewrite(entry, &header);
         let (id, at) = tiers.pool.locate(entry.ram_offset());
-        let nowhere = SsdCopy { place: SsdPlace::NOWHERE, turn: 0 }.to_bytes();
+        let nowhere = SsdCopy { place: SsdPlace::NOWHERE, generation: 0 }.to_bytes();
         tiers.pool.write_log(&mut self.owner, (id, at + header.bytes()), &nowhere);
     }
 

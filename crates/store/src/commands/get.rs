@@ -362,8 +362,8 @@ impl Shard {
         };
         let value = value.to_vec();
         let place = entry.ssd_place();
-        let Some(turn) = tiers.log.table.current_turn(place) else { return };
-        let ssd_copy = SsdCopy { place, turn };
+        let Some(generation) = tiers.log.table.current_generation(place) else { return };
+        let ssd_copy = SsdCopy { place, generation };
         if is_large {
             let Some(mut record) = tiers.pool.reserve(header.bytes()) else { return };
             record.push(&[0; HEADER_BYTES]);

@@ -191,7 +191,7 @@ impl Shard {
         if !tiers.ssd_is_live(entry, now) {
             // A segment that was reused holds nothing of the key; any other has expired or been flushed as a
             // whole.
-            if tiers.log.table.current_turn(entry.ssd_place()).is_some() {
+            if tiers.log.table.current_generation(entry.ssd_place()).is_some() {
                 let flushed = tiers.log.table.is_of_another_epoch(entry.ssd_place().segment, epoch);
                 self.count_gone(if flushed { Gone::Flushed } else { Gone::Expired });
             }

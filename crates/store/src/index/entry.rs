@@ -21,13 +21,13 @@ pub(crate) enum State {
 /// ```text
 ///  63     48 47 46 45     40 39 38 37        16 15     4 3      0
 /// +---------+-----+---------+-----+------------+--------+--------+
-/// |   tag   | hot |  class  |state|  segment   |  page  |  turn  |
+/// |   tag   | hot |  class  |state|  segment   |  page  |  gen.  |
 /// +---------+-----+---------+-----+------------+--------+--------+
 /// |   16    |  2  |    6    |  2  |     22     |   12   |   4    |
 /// ```
-/// In RAM, `segment` and `page` together are the record's place in the arena in units of 8 bytes, `class` has six
-/// more bits of the key's hash and `turn` is 0. On the SSD, `class` tells how many pages to read and `turn` which
-/// filling of the segment is meant.
+/// In RAM, `segment` and `page` together are the record's place in the arena in units of 8 bytes, `class` has
+/// six more bits of the key's hash and `generation` is 0. On the SSD, `class` tells how many pages to read and
+/// `generation` which filling of the segment is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 #[repr(transparent)]
 pub(crate) struct Entry(pub u64);
@@ -163,7 +163,7 @@ pub(crate) struct SsdPlace {
     /// How many pages to read, as a class (see [`pages_of_class`]).
     pub class: u8,
     /// Which filling of the segment, modulo 16.
-    pub turn: u8,
+    pub generation: u8,
 }
 
 /// Where the unchanged copy of a promoted record lies on the SSD.
@@ -172,7 +172,7 @@ pub(crate) struct SsdCopy {
     pub place: SsdPlace,
     /// Which filling of the segment. A record may stay in RAM while its segment turns more often than the bits
     /// in `place` tell apart.
-    pub turn: u32,
+    pub generation: u32,
 }
 
 impl SsdCopy {
@@ -180,14 +180,14 @@ impl SsdCopy {
     pub(crate) fn to_bytes(self) -> [u8; SSD_COPY_BYTES] {
         let mut bytes = [0; SSD_COPY_BYTES];
         bytes[..8].copy_from_slice(&self.place.to_bits().to_le_bytes());
-        bytes[8..].copy_from_slice(&self.turn.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.generation.to_le_bytes());
         bytes
     }
 
     pub(crate) fn from_bytes(bytes: &[u8; SSD_COPY_BYTES]) -> Self {
-        let [a, b, c, d, e, f, g, h, turn @ ..] = *bytes;
+        let [a, b, c, d, e, f, g, h, generation @ ..] = *bytes;
         let place = SsdPlace::from_bits(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
-        SsdCopy { place, turn: u32::from_le_bytes(turn) }
+        SsdCopy { place, generation: u32::from_le_bytes(generation) }
     }
 }
 
@@ -198,7 +198,7 @@ impl SsdPlace {
             | (State::Ssd as u64) << STATE_SHIFT
             | u64::from(self.segment) << SEGMENT_SHIFT
             | u64::from(self.page) << PAGE_SHIFT
-            | u64::from(self.turn)
+            | u64::from(self.generation)
     }
 
     pub(crate) fn from_bits(bits: u64) -> Self {
@@ -206,7 +206,7 @@ impl SsdPlace {
             segment: (bits >> SEGMENT_SHIFT) as u32 & (SSD_SEGMENTS_MAX - 1),
             page: (bits >> PAGE_SHIFT) as u16 & 0xFFF,
             class: (bits >> CLASS_SHIFT) as u8 & 0x3F,
-            turn: bits as u8 & 0xF,
+            generation: bits as u8 & 0xF,
         }
     }
 }
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn fields_survive_packing() {
-        let place = SsdPlace { segment: SSD_SEGMENTS_MAX - 1, page: 4095, class: 63, turn: 15 };
+        let place = SsdPlace { segment: SSD_SEGMENTS_MAX - 1, page: 4095, class: 63, generation: 15 };
         let entry = Entry::ssd(0xBEEF, 2, place);
         assert_eq!(
             (entry.tag(), entry.hot(), entry.state(), entry.ssd_place()),

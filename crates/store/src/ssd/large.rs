@@ -38,9 +38,9 @@ impl Log {
             return Err(Refused::Full);
         }
         let pages = page::extent_pages(header.bytes());
-        let (segment, turn, page) = self.take_extent(state, stream, pages, header.epoch)?;
+        let (segment, generation, page) = self.take_extent(state, stream, pages, header.epoch)?;
         let parts: Vec<&[u8]> = pin.record_parts().collect();
-        pin.write_prefix(&page::seal_extent(self.page_id(segment, turn, page), &parts));
+        pin.write_prefix(&page::seal_extent(self.page_id(segment, generation, page), &parts));
         let pin = Arc::new(pin);
         state.next_id += 1;
         let id = state.next_id;
@@ -50,7 +50,7 @@ impl Log {
             let work = Work {
                 id,
                 segment,
-                turn,
+                generation,
                 first_page,
                 bytes: part.len(),
                 source: WriteSource::Large(pin.clone(), parts_left),
@@ -63,7 +63,7 @@ impl Log {
         }
         self.bytes_admitted.fetch_add(header.bytes() as u64, Relaxed);
         let class = class_of_pages(pages);
-        let to = SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 };
+        let to = SsdPlace { segment, page: page as u16, class, generation: (generation & 0xF) as u8 };
         self.table.admit(to, header.expires, header.epoch);
         let bytes = pin.bytes();
         let landing = Landing { hash, from, to, pin: Some(pin), bytes };
@@ -90,7 +90,7 @@ impl Log {
             self.open_segment(state, stream)?;
         }
         let open = state.streams[stream as usize].as_mut().expect("just opened");
-        let place = (open.segment, open.turn, open.next_page);
+        let place = (open.segment, open.generation, open.next_page);
         open.next_page += pages;
         Ok(place)
     }
@@ -112,9 +112,9 @@ impl Log {
         let pages = page::extent_pages(header.bytes());
         let mut state = self.lock();
         let state = &mut *state;
-        let (segment, turn, page) = self.take_extent(state, stream, pages, header.epoch)?;
+        let (segment, generation, page) = self.take_extent(state, stream, pages, header.epoch)?;
         let record = [&header.encode()[..], key, value];
-        let seal = page::seal_extent(self.page_id(segment, turn, page), &record);
+        let seal = page::seal_extent(self.page_id(segment, generation, page), &record);
         let bytes = pages as usize * PAGE_BYTES;
         let mut copy = IoBuf::zeroed(bytes);
         let mut at = 0;
@@ -134,7 +134,7 @@ impl Log {
             state.queue.push_back(Work {
                 id,
                 segment,
-                turn,
+                generation,
                 first_page: page + (at / PAGE_BYTES) as u32,
                 bytes: part_bytes,
                 source: WriteSource::Copy(copy.clone(), at),
@@ -142,7 +142,7 @@ impl Log {
         }
         self.bytes_moved.fetch_add(header.bytes() as u64, Relaxed);
         let class = class_of_pages(pages);
-        let to = SsdPlace { segment, page: page as u16, class, turn: (turn & 0xF) as u8 };
+        let to = SsdPlace { segment, page: page as u16, class, generation: (generation & 0xF) as u8 };
         self.table.admit(to, header.expires, header.epoch);
         self.begin_landing(state, bytes);
         let landing = Landing { hash, from, to, pin: None, bytes };

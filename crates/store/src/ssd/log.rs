@@ -218,13 +218,13 @@ impl Log {
         self.locations[segment as usize]
     }
 
-    pub(super) fn page_id(&self, segment: u32, turn: u32, page: u32) -> PageId {
-        PageId { store: self.store, segment, turn, page }
+    pub(super) fn page_id(&self, segment: u32, generation: u32, page: u32) -> PageId {
+        PageId { store: self.store, segment, generation, page }
     }
 
     /// The read that fetches the record at `place`, unless it is gone.
     pub(crate) fn read_of(&self, place: SsdPlace) -> Option<PageRead> {
-        let turn = self.table.current_turn(place)?;
+        let generation = self.table.current_generation(place)?;
         let ssd_copy = self.locations[place.segment as usize];
         let page = u32::from(place.page);
         let pages = pages_of_class(place.class).min(SEGMENT_PAGES - page);
@@ -232,7 +232,7 @@ impl Log {
             device: ssd_copy.device,
             offset: ssd_copy.offset + u64::from(page) * PAGE_BYTES as u64,
             bytes: pages as usize * PAGE_BYTES,
-            id: self.page_id(place.segment, turn, page),
+            id: self.page_id(place.segment, generation, page),
         })
     }
 
@@ -242,11 +242,14 @@ impl Log {
             return None;
         }
         let state = self.lock();
-        let turn = self.table.current_turn(place)?;
+        let generation = self.table.current_generation(place)?;
         let page = u32::from(place.page);
-        let id = self.page_id(place.segment, turn, page);
-        for open in
-            state.streams.iter().flatten().filter(|open| open.segment == place.segment && open.turn == turn)
+        let id = self.page_id(place.segment, generation, page);
+        for open in state
+            .streams
+            .iter()
+            .flatten()
+            .filter(|open| open.segment == place.segment && open.generation == generation)
         {
             let Some(filling) = &open.write_buffer else { continue };
             let Some(at) = page.checked_sub(filling.first_page).map(|pages| pages as usize * PAGE_BYTES)
@@ -271,7 +274,7 @@ impl Log {
         }
         let work = state.queue.iter().chain(&state.in_flight).find(|work| {
             work.segment == place.segment
-                && work.turn == turn
+                && work.generation == generation
                 && matches!(work.source, WriteSource::WriteBuffer(_))
                 && page >= work.first_page
                 && ((page - work.first_page) as usize) < work.bytes / PAGE_BYTES
@@ -379,9 +382,9 @@ impl Log {
         self.used.load(Relaxed)
     }
 
-    /// Counts a segment that an earlier process opened, or did not, as its `turn` tells.
-    pub(super) fn count_used(&self, turn: u32) {
-        self.used.fetch_add(u32::from(turn != 0), Relaxed);
+    /// Counts a segment that an earlier process opened, or did not, as its `generation` tells.
+    pub(super) fn count_used(&self, generation: u32) {
+        self.used.fetch_add(u32::from(generation != 0), Relaxed);
     }
 
     /// Sweeps of the index that have begun; see [`Openings`].
@@ -413,11 +416,11 @@ impl Log {
         }
     }
 
-    /// Counts that a segment is opened, in `turn`.
-    pub(super) fn count_opening(&self, state: &mut State, segment: u32, turn: u32) {
+    /// Counts that a segment is opened, in `generation`.
+    pub(super) fn count_opening(&self, state: &mut State, segment: u32, generation: u32) {
         let openings = state.openings.count(segment, self.sweeps());
         self.most_openings.fetch_max(openings.into(), Relaxed);
-        self.used.fetch_add(u32::from(turn == 1), Relaxed);
+        self.used.fetch_add(u32::from(generation == 1), Relaxed);
     }
 }
 
@@ -425,5 +428,5 @@ const _: () = assert!(SEGMENT_BYTES.is_multiple_of(PAGE_BYTES as u64));
 
 impl SsdPlace {
     /// Stands for a record that did not land.
-    pub(crate) const NOWHERE: SsdPlace = SsdPlace { segment: u32::MAX, page: 0, class: 0, turn: 0 };
+    pub(crate) const NOWHERE: SsdPlace = SsdPlace { segment: u32::MAX, page: 0, class: 0, generation: 0 };
 }

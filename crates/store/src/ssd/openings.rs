@@ -1,4 +1,4 @@
-//! How often each segment was opened lately, so that the four bits of the turn in an index entry stay
+//! How often each segment was opened lately, so that the four bits of the generation in an index entry stay
 //! unambiguous however often one segment is chosen.
 //!
 //! An entry into an old filling of a segment is dead until the segment has turned sixteen times more; then it

@@ -3,7 +3,7 @@
 //! ```text
 //!  0      4       8       9      10      12     16
 //! +------+-------+-------+------+-------+------+----------------+--------+--------+-- -+
-//! | seal | bytes | count | kind | first | turn | rest of a      | record | record | 0  |
+//! | seal | bytes | count | kind | first | gen. | rest of a      | record | record | 0  |
 //! |      |       |       |      |       |      | page before's  |        |        |    |
 //! +------+-------+-------+------+-------+------+----------------+--------+--------+-- -+
 //! ```
@@ -12,7 +12,7 @@
 //! after their headers, and `bytes` counts on as if these headers were not there.
 //!
 //! `seal` is the CRC32C of bytes 4 to the end of the page's content, mixed with its identity (store, segment,
-//! turn, page). So a page that was lost, misdirected, torn or left over from an earlier filling does not
+//! generation, page). So a page that was lost, misdirected, torn or left over from an earlier filling does not
 //! verify. All integers little endian.
 //!
 //! An extent is one record over several pages without headers between. Its `seal` is that of its first page,
@@ -46,7 +46,7 @@ const _: () =
 pub(crate) struct PageId {
     pub store: u64,
     pub segment: u32,
-    pub turn: u32,
+    pub generation: u32,
     pub page: u32,
 }
 
@@ -60,7 +60,7 @@ impl PageId {
     fn mixed(self) -> u32 {
         let place = u64::from(self.segment) << 12 | u64::from(self.page);
         let mut x = self.store ^ place.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        x = (x ^ (x >> 32) ^ u64::from(self.turn)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        x = (x ^ (x >> 32) ^ u64::from(self.generation)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         x = (x ^ (x >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         (x >> 32) as u32
     }
@@ -82,7 +82,7 @@ struct Unsealed {
     content: Content,
     /// Of an extent: the checksum of what lies behind its first page.
     rest_crc: Option<u32>,
-    turn: u32,
+    generation: u32,
 }
 
 impl Unsealed {
@@ -101,7 +101,7 @@ impl Unsealed {
             first: usize::from(u16::from_le_bytes([header[10], header[11]])),
         };
         let rest_crc = (header[9] == KIND_EXTENT).then(|| word(4));
-        Some(Unsealed { seal: word(0), content, rest_crc, turn: word(12) })
+        Some(Unsealed { seal: word(0), content, rest_crc, generation: word(12) })
     }
 }
 
@@ -119,7 +119,7 @@ fn sealed(id: PageId, kind: u8, word: u32, content: Content, parts: &[&[u8]]) ->
     header[8] = content.count;
     header[9] = kind;
     header[10..12].copy_from_slice(&(content.first as u16).to_le_bytes());
-    header[12..16].copy_from_slice(&id.turn.to_le_bytes());
+    header[12..16].copy_from_slice(&id.generation.to_le_bytes());
     let seal = crc32c(&header[4..], parts) ^ id.mixed();
     header[0..4].copy_from_slice(&seal.to_le_bytes());
     header
@@ -149,9 +149,10 @@ pub(super) fn seal(id: PageId, page: &mut [u8], content: Content) {
 /// The records that begin in a page as read back, if it is `id` and unchanged. What was read of the pages
 /// behind it is looked at by [`Page::value_of`], and only when a record goes on there.
 pub(crate) fn verify(id: PageId, read: &[u8]) -> Option<Page<'_>> {
-    let Unsealed { seal, content: Content { bytes, first, count }, rest_crc, turn } = Unsealed::of(read)?;
+    let Unsealed { seal, content: Content { bytes, first, count }, rest_crc, generation } =
+        Unsealed::of(read)?;
     let end = bytes.min(PAGE_BYTES);
-    if turn != id.turn || first < PAGE_HEADER_BYTES || first > end {
+    if generation != id.generation || first < PAGE_HEADER_BYTES || first > end {
         return None;
     }
     let content = read.get(..end)?;
@@ -335,7 +336,7 @@ mod tests {
         page
     }
 
-    const ID: PageId = PageId { store: 7, segment: 3, turn: 9, page: 12 };
+    const ID: PageId = PageId { store: 7, segment: 3, generation: 9, page: 12 };
 
     #[test]
     fn the_later_of_two_records_of_one_key_counts() {
@@ -364,8 +365,8 @@ mod tests {
         for other in [
             PageId { store: 8, ..ID },
             PageId { segment: 4, ..ID },
-            PageId { turn: 10, ..ID },
-            PageId { turn: 9 + 16, ..ID },
+            PageId { generation: 10, ..ID },
+            PageId { generation: 9 + 16, ..ID },
             PageId { page: 13, ..ID },
         ] {
             assert!(verify(other, &page).is_none(), "{other:?}");

@@ -11,7 +11,8 @@ use super::stream::STREAMS;
 use super::write::{Work, WriteJob, WriteSource};
 use larder_device::IoBuf;
 
-/// The turn of a probe's page: no filling of a segment has it, so the page is never taken for one of the log's.
+/// The generation of a probe's page: no filling of a segment has it, so the page is never taken for one of the
+/// log's.
 const PROBE_TURN: u32 = 0;
 
 impl Log {
@@ -37,7 +38,7 @@ impl Log {
         state.next_id += 1;
         let id = state.next_id;
         let source = WriteSource::Copy(page, 0);
-        let work = Work { id, segment, turn: PROBE_TURN, first_page: 0, bytes: PAGE_BYTES, source };
+        let work = Work { id, segment, generation: PROBE_TURN, first_page: 0, bytes: PAGE_BYTES, source };
         state.in_flight.push(work.clone());
         let ssd_copy = self.ssd_copy(segment);
         Some(WriteJob { device: ssd_copy.device as usize, offset: ssd_copy.offset, work })
@@ -45,12 +46,12 @@ impl Log {
 
     /// Returns whether a job is a probe's.
     pub(super) fn is_probe(work: &Work) -> bool {
-        work.turn == PROBE_TURN
+        work.generation == PROBE_TURN
     }
 
     /// Returns whether a read is a probe's.
     pub(crate) fn is_probe_read(read: &PageRead) -> bool {
-        read.id.turn == PROBE_TURN
+        read.id.generation == PROBE_TURN
     }
 
     /// The read of a probe whose page has been written.

@@ -38,7 +38,7 @@ const SPENT_SEGMENTS_MAX: u32 = 4096;
 /// A segment that is being reclaimed.
 pub(super) struct Reclaim {
     pub(super) segment: u32,
-    turn: u32,
+    generation: u32,
     /// Whether all live records are moved, or only some that were read.
     pub(super) moves_all: bool,
     /// The first page that was not asked for yet.
@@ -69,10 +69,10 @@ pub(crate) struct ReadBack {
 }
 
 impl Reclaim {
-    fn new(segment: u32, turn: u32, moves_all: bool) -> Reclaim {
+    fn new(segment: u32, generation: u32, moves_all: bool) -> Reclaim {
         Reclaim {
             segment,
-            turn,
+            generation,
             moves_all,
             next_page: 0,
             pages_left: READMISSION_PAGES_MAX,
@@ -148,7 +148,7 @@ impl Log {
         while state.reclaim.is_none() && state.free.len() <= self.reserved_segments() {
             let Some(victim) = self.select_victim(state) else { return };
             let (Victim::Empty(segment) | Victim::Move(segment) | Victim::Drop(segment)) = victim;
-            let Some(turn) = state.sealed.remove(segment) else { return };
+            let Some(generation) = state.sealed.remove(segment) else { return };
             match victim {
                 Victim::Empty(_) => {
                     self.retire(segment);
@@ -156,9 +156,9 @@ impl Log {
                 }
                 Victim::Move(_) => {
                     self.table.set_cleaning(segment, true);
-                    state.reclaim = Some(Reclaim::new(segment, turn, true));
+                    state.reclaim = Some(Reclaim::new(segment, generation, true));
                 }
-                Victim::Drop(_) => state.reclaim = Some(Reclaim::new(segment, turn, false)),
+                Victim::Drop(_) => state.reclaim = Some(Reclaim::new(segment, generation, false)),
             }
         }
     }
@@ -186,8 +186,8 @@ impl Log {
         };
         reclaim.reading += 1;
         let class = class_of_pages(pages);
-        let turn = (reclaim.turn & 0xF) as u8;
-        Some(SsdPlace { segment: reclaim.segment, page: page as u16, class, turn })
+        let generation = (reclaim.generation & 0xF) as u8;
+        Some(SsdPlace { segment: reclaim.segment, page: page as u16, class, generation })
     }
 
     /// Returns whether a free segment will soon be needed: the later a segment is selected, the less of it is
@@ -312,7 +312,7 @@ impl Log {
         if reclaim.moves_all && !self.reuses && self.table.live(reclaim.segment) > 0 {
             // Nothing may be dropped: what could not be read or has no room stays.
             self.table.set_stuck(reclaim.segment);
-            state.sealed.push(reclaim.segment, reclaim.turn);
+            state.sealed.push(reclaim.segment, reclaim.generation);
             return;
         }
         self.retire(reclaim.segment);
@@ -358,6 +358,6 @@ impl Log {
 
 impl Reclaim {
     fn is_of(&self, place: SsdPlace) -> bool {
-        self.segment == place.segment && (self.turn & 0xF) as u8 == place.turn
+        self.segment == place.segment && (self.generation & 0xF) as u8 == place.generation
     }
 }

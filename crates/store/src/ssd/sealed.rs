@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 /// Sealed segments in the order they were sealed in.
 ///
-/// A segment that is removed leaves its line in the queue behind. A line counts while `turns` holds the turn
-/// that the line was queued with.
+/// A segment that is removed leaves its line in the queue behind. A line counts while `generations` holds the
+/// generation that the line was queued with.
 pub(super) struct Sealed {
     queue: VecDeque<(u32, u32)>,
-    /// By segment: the turn it is sealed in, 0 while it is not sealed.
-    turns: Vec<u32>,
+    /// By segment: the generation it is sealed in, 0 while it is not sealed.
+    generations: Vec<u32>,
     count: usize,
 }
 
@@ -19,7 +19,7 @@ const DEAD_LINES_MIN: usize = 64;
 impl Sealed {
     /// Returns a queue for `segments` segments, none of which is sealed.
     pub(super) fn new(segments: u32) -> Self {
-        Sealed { queue: VecDeque::new(), turns: vec![0; segments as usize], count: 0 }
+        Sealed { queue: VecDeque::new(), generations: vec![0; segments as usize], count: 0 }
     }
 
     /// Returns the number of sealed segments.
@@ -37,8 +37,8 @@ impl Sealed {
         self.queue.get(at).filter(|line| self.counts(line)).map(|line| line.0)
     }
 
-    fn counts(&self, &(segment, turn): &(u32, u32)) -> bool {
-        self.turns[segment as usize] == turn
+    fn counts(&self, &(segment, generation): &(u32, u32)) -> bool {
+        self.generations[segment as usize] == generation
     }
 
     /// Returns the sealed segments, oldest first.
@@ -46,34 +46,34 @@ impl Sealed {
         self.queue.iter().filter(|line| self.counts(line)).map(|line| line.0)
     }
 
-    /// Adds a segment that was sealed in `turn`, which is not 0, as the newest.
-    pub(super) fn push(&mut self, segment: u32, turn: u32) {
+    /// Adds a segment that was sealed in `generation`, which is not 0, as the newest.
+    pub(super) fn push(&mut self, segment: u32, generation: u32) {
         if self.queue.len() > 2 * self.count + DEAD_LINES_MIN {
-            let turns = &self.turns;
-            self.queue.retain(|&(segment, turn)| turns[segment as usize] == turn);
+            let generations = &self.generations;
+            self.queue.retain(|&(segment, generation)| generations[segment as usize] == generation);
         }
-        self.queue.push_back((segment, turn));
-        self.turns[segment as usize] = turn;
+        self.queue.push_back((segment, generation));
+        self.generations[segment as usize] = generation;
         self.count += 1;
     }
 
     /// Removes a segment; returns the turn it was sealed in, or `None` when it is not sealed.
     pub(super) fn remove(&mut self, segment: u32) -> Option<u32> {
-        let turn = std::mem::take(&mut self.turns[segment as usize]);
-        if turn == 0 {
+        let generation = std::mem::take(&mut self.generations[segment as usize]);
+        if generation == 0 {
             return None;
         }
         self.count -= 1;
         while self.queue.front().is_some_and(|line| !self.counts(line)) {
             self.queue.pop_front();
         }
-        Some(turn)
+        Some(generation)
     }
 
     /// Removes all segments.
     pub(super) fn clear(&mut self) {
         self.queue.clear();
-        self.turns.fill(0);
+        self.generations.fill(0);
         self.count = 0;
     }
 }
@@ -97,8 +97,8 @@ mod tests {
     fn dead_lines_do_not_pile_up_behind_an_old_segment() {
         let mut sealed = Sealed::new(2);
         sealed.push(0, 1);
-        for turn in 1..10_000 {
-            sealed.push(1, turn);
+        for generation in 1..10_000 {
+            sealed.push(1, generation);
             sealed.remove(1);
         }
         assert!(sealed.lines() <= DEAD_LINES_MIN + 4, "{} lines", sealed.lines());

@@ -14,8 +14,8 @@ const HOT_WORDS: usize = SEGMENT_PAGES as usize / 64;
 /// One segment's line of the table.
 #[repr(C)]
 pub(crate) struct SegmentMeta {
-    /// How often the segment has been filled; 0 never. An entry whose turn differs (modulo 16) is dead.
-    turn: AtomicU32,
+    /// How often the segment has been filled; 0 never. An entry whose generation differs (modulo 16) is dead.
+    generation: AtomicU32,
     /// The latest expiry of its records: from then on the whole segment is dead. 0 while empty, all ones for
     /// never.
     expires: AtomicU32,
@@ -87,16 +87,16 @@ impl Table {
         self.segments.get(place.segment as usize)
     }
 
-    /// The full turn of the segment, if `place` means its present filling.
+    /// The full generation of the segment, if `place` means its present filling.
     #[inline]
-    pub(crate) fn current_turn(&self, place: SsdPlace) -> Option<u32> {
-        let turn = self.of(place)?.turn.load(Relaxed);
-        (turn & 0xF == u32::from(place.turn) && turn != 0).then_some(turn)
+    pub(crate) fn current_generation(&self, place: SsdPlace) -> Option<u32> {
+        let generation = self.of(place)?.generation.load(Relaxed);
+        (generation & 0xF == u32::from(place.generation) && generation != 0).then_some(generation)
     }
 
     /// Returns whether `place` means its segment's present filling and that has not been retired.
     pub(crate) fn is_current(&self, place: SsdPlace) -> bool {
-        self.current_turn(place).is_some()
+        self.current_generation(place).is_some()
             && self.of(place).is_some_and(|meta| meta.expires.load(Relaxed) != 0)
     }
 
@@ -104,9 +104,9 @@ impl Table {
     #[inline]
     pub(crate) fn is_live(&self, place: SsdPlace, now: Seconds, epoch: u32) -> bool {
         let Some(meta) = self.of(place) else { return false };
-        let turn = meta.turn.load(Relaxed);
-        turn & 0xF == u32::from(place.turn)
-            && turn != 0
+        let generation = meta.generation.load(Relaxed);
+        generation & 0xF == u32::from(place.generation)
+            && generation != 0
             && meta.expires.load(Relaxed) > now.0
             && meta.epoch.load(Relaxed) >= epoch
     }
@@ -175,11 +175,11 @@ impl Table {
     }
 
     /// Whether pages can be of a segment's present filling.
-    pub(super) fn is_of_turn(&self, place: WriteBufferPlace, fill: &Fill) -> bool {
+    pub(super) fn is_of_generation(&self, place: WriteBufferPlace, fill: &Fill) -> bool {
         let pages = fill.page_at.div_ceil(PAGE_BYTES) as u64 + u64::from(fill.open.bytes > 0);
         self.segments.get(place.segment as usize).is_some_and(|meta| {
-            place.turn != 0
-                && meta.turn.load(Relaxed) == place.turn
+            place.generation != 0
+                && meta.generation.load(Relaxed) == place.generation
                 && u64::from(place.first_page) + pages <= u64::from(SEGMENT_PAGES)
         })
     }
@@ -211,12 +211,12 @@ impl Table {
         self.segments[segment as usize].pending.fetch_sub(1, Release);
     }
 
-    /// Begins a new filling of a segment, which makes every entry into the old one dead; answers its turn.
+    /// Begins a new filling of a segment, which makes every entry into the old one dead; answers its generation.
     pub(crate) fn open(&self, segment: u32) -> u32 {
         let meta = &self.segments[segment as usize];
-        let mut turn = meta.turn.load(Relaxed).wrapping_add(1);
-        if turn == 0 {
-            turn = 16;
+        let mut generation = meta.generation.load(Relaxed).wrapping_add(1);
+        if generation == 0 {
+            generation = 16;
         }
         step();
         meta.expires.store(0, Relaxed);
@@ -236,10 +236,10 @@ impl Table {
         // Last, and not earlier by the compiler's choice: until then the old entries are dead by expiry.
         step();
         compiler_fence(SeqCst);
-        meta.turn.store(turn, Relaxed);
+        meta.generation.store(generation, Relaxed);
         compiler_fence(SeqCst);
         step();
-        turn
+        generation
     }
 
     /// Makes every record of a segment dead until the segment is opened again; returns how many index entries
@@ -280,7 +280,7 @@ impl Table {
     /// anew.
     pub(crate) fn unlink(&self, entry: Entry) {
         let place = entry.ssd_place();
-        if self.current_turn(place).is_none() {
+        if self.current_generation(place).is_none() {
             return;
         }
         let Some(meta) = self.of(place) else { return };
@@ -312,11 +312,11 @@ impl Table {
     /// Whether everything in the segment has expired or been flushed.
     pub(crate) fn is_spent(&self, segment: u32, now: Seconds, epoch: u32) -> bool {
         let meta = &self.segments[segment as usize];
-        meta.turn.load(Relaxed) != 0
+        meta.generation.load(Relaxed) != 0
             && (meta.expires.load(Relaxed) <= now.0 || meta.epoch.load(Relaxed) < epoch)
     }
 
-    pub(crate) fn turn(&self, segment: u32) -> u32 {
-        self.segments[segment as usize].turn.load(Relaxed)
+    pub(crate) fn generation(&self, segment: u32) -> u32 {
+        self.segments[segment as usize].generation.load(Relaxed)
     }
 }

@@ -41,7 +41,7 @@ impl Stream {
 /// A stream's open segment.
 pub(super) struct Open {
     pub(super) segment: u32,
-    pub(super) turn: u32,
+    pub(super) generation: u32,
     /// The first page that is neither written nor in `write_buffer`.
     pub(super) next_page: u32,
     pub(super) write_buffer: Option<Filling>,
@@ -90,12 +90,16 @@ impl Log {
         let record = [&header.encode()[..], key, value];
         let bytes = header.bytes();
         let prefix = record[0].len() + key.len();
-        let (segment, turn, page, pages) = match page::spread(PAGE_HEADER_BYTES, prefix, bytes) {
+        let (segment, generation, page, pages) = match page::spread(PAGE_HEADER_BYTES, prefix, bytes) {
             Some(pages) => self.append_spread(&mut state, stream, record, pages as u32)?,
             None => self.append_extent(&mut state, stream, record, page::extent_pages(bytes))?,
         };
-        let place =
-            SsdPlace { segment, page: page as u16, class: class_of_pages(pages), turn: (turn & 0xF) as u8 };
+        let place = SsdPlace {
+            segment,
+            page: page as u16,
+            class: class_of_pages(pages),
+            generation: (generation & 0xF) as u8,
+        };
         self.table.admit(place, header.expires, header.epoch);
         if !is_new {
             self.bytes_moved.fetch_add(bytes as u64, Relaxed);
@@ -132,7 +136,7 @@ impl Log {
         let open = state.streams[stream as usize].as_mut().expect("ensured");
         let filling = open.write_buffer.as_mut().expect("ensured");
         let page = filling.page();
-        let id = self.page_id(open.segment, open.turn, page);
+        let id = self.page_id(open.segment, open.generation, page);
         let page_at = filling.fill.page_at;
         let mut content = filling.fill.open;
         if content.bytes == 0 {
@@ -158,7 +162,7 @@ impl Log {
         }
         // In one store, so that a later process finds the record, and the pages it takes, or nothing of it.
         self.set_fill(filling, Fill { page_at: page_at + (pages - 1) * PAGE_BYTES, open: content });
-        Ok((open.segment, open.turn, page, pages as u32))
+        Ok((open.segment, open.generation, page, pages as u32))
     }
 
     fn append_extent(
@@ -172,7 +176,7 @@ impl Log {
         let open = state.streams[stream as usize].as_mut().expect("ensured");
         let filling = open.write_buffer.as_mut().expect("ensured");
         let page = filling.page();
-        let id = self.page_id(open.segment, open.turn, page);
+        let id = self.page_id(open.segment, open.generation, page);
         let end = filling.fill.page_at + pages as usize * PAGE_BYTES;
         let extent = &mut filling.write_buffer.memory[filling.fill.page_at..end];
         extent[..PAGE_HEADER_BYTES].copy_from_slice(&page::seal_extent(id, &record));
@@ -183,7 +187,7 @@ impl Log {
         }
         extent[at..].fill(0);
         self.set_fill(filling, Fill { page_at: end, ..Fill::default() });
-        Ok((open.segment, open.turn, page, pages))
+        Ok((open.segment, open.generation, page, pages))
     }
 
     /// Makes the stream's open page an empty one with `pages` to follow in both buffer and segment (itself
@@ -210,9 +214,9 @@ impl Log {
         }
         let write_buffer = state.free_write_buffers.pop().ok_or(Refused::Full)?;
         let open = state.streams[stream as usize].as_mut().expect("just opened");
-        let (segment, turn, first_page) = (open.segment, open.turn, open.next_page);
+        let (segment, generation, first_page) = (open.segment, open.generation, open.next_page);
         self.table.add_pending(segment);
-        self.lines[write_buffer.number as usize].begin(WriteBufferPlace { segment, turn, first_page });
+        self.lines[write_buffer.number as usize].begin(WriteBufferPlace { segment, generation, first_page });
         open.write_buffer = Some(Filling { write_buffer, first_page, fill: Fill::default() });
         Ok(())
     }
@@ -225,8 +229,11 @@ impl Log {
         if filling.fill.open.bytes == 0 {
             return;
         }
-        let place =
-            WriteBufferPlace { segment: open.segment, turn: open.turn, first_page: filling.first_page };
+        let place = WriteBufferPlace {
+            segment: open.segment,
+            generation: open.generation,
+            first_page: filling.first_page,
+        };
         let fill = self.close(place, &mut filling.write_buffer, filling.fill);
         self.set_fill(filling, fill);
     }
@@ -236,7 +243,7 @@ impl Log {
     pub(super) fn close(&self, place: WriteBufferPlace, write_buffer: &mut WriteBuffer, fill: Fill) -> Fill {
         let Fill { page_at, open } = fill;
         let number = place.first_page + (page_at / PAGE_BYTES) as u32;
-        let id = self.page_id(place.segment, place.turn, number);
+        let id = self.page_id(place.segment, place.generation, number);
         let page = &mut write_buffer.memory[page_at..page_at + PAGE_BYTES];
         step();
         page[open.bytes..].fill(0);
@@ -264,8 +271,11 @@ impl Log {
             return;
         }
         open.next_page = filling.page();
-        let place =
-            WriteBufferPlace { segment: open.segment, turn: open.turn, first_page: filling.first_page };
+        let place = WriteBufferPlace {
+            segment: open.segment,
+            generation: open.generation,
+            first_page: filling.first_page,
+        };
         self.queue_write_buffer(state, place, filling.write_buffer, filling.fill.page_at);
     }
 
@@ -282,7 +292,7 @@ impl Log {
         state.queue.push_back(Work {
             id: state.next_id,
             segment: place.segment,
-            turn: place.turn,
+            generation: place.generation,
             first_page: place.first_page,
             bytes,
             source: WriteSource::WriteBuffer(Arc::new(write_buffer)),
@@ -302,15 +312,15 @@ impl Log {
 
     pub(super) fn open_segment(&self, state: &mut State, stream: Stream) -> Result<(), Refused> {
         let segment = self.take_segment(state, stream)?;
-        let turn = self.table.open(segment);
-        self.count_opening(state, segment, turn);
-        state.streams[stream as usize] = Some(Open { segment, turn, next_page: 0, write_buffer: None });
+        let generation = self.table.open(segment);
+        self.count_opening(state, segment, generation);
+        state.streams[stream as usize] = Some(Open { segment, generation, next_page: 0, write_buffer: None });
         Ok(())
     }
 
     pub(super) fn seal_segment(&self, state: &mut State, stream: Stream) {
         if let Some(open) = state.streams[stream as usize].take() {
-            state.sealed.push(open.segment, open.turn);
+            state.sealed.push(open.segment, open.generation);
         }
     }
 

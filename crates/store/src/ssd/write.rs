@@ -13,7 +13,7 @@ use larder_device::IoBuf;
 pub(super) struct Work {
     pub(super) id: u64,
     pub(super) segment: u32,
-    pub(super) turn: u32,
+    pub(super) generation: u32,
     pub(super) first_page: u32,
     pub(super) bytes: usize,
     pub(super) source: WriteSource,

@@ -23,7 +23,7 @@ use crate::memory::arena::Region;
 pub(crate) struct WriteBufferState {
     filled: AtomicU64,
     segment: AtomicU32,
-    turn: AtomicU32,
+    generation: AtomicU32,
     first_page: AtomicU32,
     spare: AtomicU32,
 }
@@ -34,7 +34,7 @@ const _: () = assert!(size_of::<WriteBufferState>() == 24, "no padding");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WriteBufferPlace {
     pub segment: u32,
-    pub turn: u32,
+    pub generation: u32,
     pub first_page: u32,
 }
 
@@ -61,7 +61,7 @@ impl WriteBufferState {
     /// The buffer's pages are to go to `place`; it holds none yet.
     pub(super) fn begin(&self, place: WriteBufferPlace) {
         self.segment.store(place.segment, Relaxed);
-        self.turn.store(place.turn, Relaxed);
+        self.generation.store(place.generation, Relaxed);
         step();
         self.first_page.store(place.first_page, Relaxed);
         self.fill(Fill::default());
@@ -97,7 +97,7 @@ impl WriteBufferState {
             && (bytes == 0 || (super::page::PAGE_HEADER_BYTES..=bytes).contains(&first));
         let place = WriteBufferPlace {
             segment: self.segment.load(Relaxed),
-            turn: self.turn.load(Relaxed),
+            generation: self.generation.load(Relaxed),
             first_page: self.first_page.load(Relaxed),
         };
         (word & IN_USE != 0 && possible).then_some((place, fill))
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::memory::arena::Arena;
 
-    const PLACE: WriteBufferPlace = WriteBufferPlace { segment: 3, turn: 7, first_page: 100 };
+    const PLACE: WriteBufferPlace = WriteBufferPlace { segment: 3, generation: 7, first_page: 100 };
 
     fn line() -> Region<WriteBufferState> {
         Arena::new(8192, None).expect("memory").carve(1)

@@ -29,7 +29,7 @@ impl Store {
     /// what was read there, or of a device that failed. Give its outcome to [`Store::readmit`].
     pub fn next_readmission(&self) -> Option<ReadPlan> {
         if let Some(read) = self.tiers.log.next_probe_read() {
-            let place = SsdPlace { segment: read.id.segment, page: 0, class: 0, turn: 0 };
+            let place = SsdPlace { segment: read.id.segment, page: 0, class: 0, generation: 0 };
             return Some(ReadPlan::new(Entry::ssd(0, 0, place), read, Needs::Value, self.tiers.epoch()));
         }
         self.sweep_if_wanted();
@@ -101,7 +101,7 @@ impl Store {
         };
         let there = present.state() == State::Ssd && {
             let at = present.ssd_place();
-            (at.segment, at.page, at.turn) == (place.segment, place.page, place.turn)
+            (at.segment, at.page, at.generation) == (place.segment, place.page, place.generation)
         };
         if !there || !moves_all && present.hot() == 0 || !tiers.ssd_is_live(present, now) {
             return Moved::Done;

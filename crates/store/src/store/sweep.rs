@@ -1,5 +1,6 @@
-//! The sweep of the index: clears entries whose segment was opened again, before the four bits of the turn in
-//! an entry can repeat. How often a segment may be opened between two sweeps is `ssd::openings`' business.
+//! The sweep of the index: clears entries whose segment was opened again, before the four bits of the
+//! generation in an entry can repeat. How often a segment may be opened between two sweeps is `ssd::openings`'
+//! business.
 
 use super::Store;
 use crate::index::entry::State;
@@ -76,7 +77,8 @@ impl Store {
         let mut swept = 0;
         for bucket in sweep.bucket..end {
             swept += shard.index.sweep(bucket, |entry| {
-                entry.state() == State::Ssd && self.tiers.log.table.current_turn(entry.ssd_place()).is_none()
+                entry.state() == State::Ssd
+                    && self.tiers.log.table.current_generation(entry.ssd_place()).is_none()
             });
         }
         shard.head_mut().index_entries -= u64::from(swept);

@@ -246,7 +246,7 @@ fn a_promoted_item_outlives_sixteen_turns_of_the_segment_that_its_copy_was_in() 
     let promoted: Vec<&String> = keys.iter().filter(in_ram).collect();
     assert!(promoted.len() > 150, "{}", promoted.len());
     let turns = || rig.store.stats().ssd_bytes_written / SEGMENT_BYTES;
-    // Exactly as often as makes the four bits of a turn in an index entry repeat.
+    // Exactly as often as makes the four bits of a generation in an index entry repeat.
     let (first, mut filler) = (turns(), 0);
     while turns() < first + 16 || rig.store.stats().ssd_bytes_written % SEGMENT_BYTES < SEGMENT_BYTES / 4 {
         for _ in 0..100 {

@@ -19,18 +19,18 @@ impl Log {
         state.sealed.clear();
         for segment in segments {
             // Time alone expires nothing here; the upkeep frees what it has.
-            let turn = self.table.turn(segment);
-            self.count_used(turn);
-            match turn == 0 || self.table.is_spent(segment, Seconds(0), epoch) {
+            let generation = self.table.generation(segment);
+            self.count_used(generation);
+            match generation == 0 || self.table.is_spent(segment, Seconds(0), epoch) {
                 true => state.free.push_back(segment),
-                false => state.sealed.push(segment, turn),
+                false => state.sealed.push(segment, generation),
             }
         }
         for mut write_buffer in std::mem::take(&mut state.free_write_buffers) {
             let line = &self.lines[write_buffer.number as usize];
             let held = line
                 .load(self.write_buffer_bytes)
-                .filter(|(place, fill)| self.table.is_of_turn(*place, fill));
+                .filter(|(place, fill)| self.table.is_of_generation(*place, fill));
             let Some((place, mut fill)) = held else {
                 line.clear();
                 state.free_write_buffers.push(write_buffer);
