@@ -170,8 +170,8 @@ pub(crate) struct SsdPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SsdCopy {
     pub place: SsdPlace,
-    /// Which filling of the segment. A record may stay in RAM while its segment turns more often than the bits
-    /// in `place` tell apart.
+    /// Which filling of the segment. A record may stay in RAM through more generations of its segment than the
+    /// bits in `place` tell apart.
     pub generation: u32,
 }
 

@@ -1,7 +1,7 @@
 //! How often each segment was opened lately, so that the four bits of the generation in an index entry stay
 //! unambiguous however often one segment is chosen.
 //!
-//! An entry into an old filling of a segment is dead until the segment has turned sixteen times more; then it
+//! An entry into an old filling of a segment is dead until sixteen generations later; then it
 //! would mean a record again. The sweep of the index clears dead entries. An entry that dies during one sweep
 //! is cleared by the end of the next, so a segment that is opened less than sixteen times in any two sweeps
 //! has no ambiguous entry. A segment that was opened too often rests until a sweep has ended.

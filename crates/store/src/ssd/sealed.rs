@@ -57,7 +57,7 @@ impl Sealed {
         self.count += 1;
     }
 
-    /// Removes a segment; returns the turn it was sealed in, or `None` when it is not sealed.
+    /// Removes a segment; returns the generation it was sealed in, or `None` when it is not sealed.
     pub(super) fn remove(&mut self, segment: u32) -> Option<u32> {
         let generation = std::mem::take(&mut self.generations[segment as usize]);
         if generation == 0 {
