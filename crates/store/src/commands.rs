@@ -147,7 +147,7 @@ fn write(
     if !has_slot {
         return Attempt::NoSlot;
     }
-    let hot = old.map_or(0, |(_, old)| old.hot());
+    let freq = old.map_or(0, |(_, old)| old.freq());
     let bytes = header.bytes();
     if bytes > tiers.large_bytes {
         let Some(mut record) = reservation.take().filter(|record| record.missing() == bytes) else {
@@ -160,14 +160,14 @@ fn write(
         }
         let queue = Store::queue_for(shard, call.hash, old.is_none());
         let offset = shard.adopt(tiers, queue, header, record, None);
-        shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash, hot, State::RamLarge, offset));
+        shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash, freq, State::RamLarge, offset));
         return Attempt::Done(());
     }
     if let Some((slot, entry)) = old.filter(|(_, entry)| entry.state() == State::Ram)
         && shard.overwrite(tiers, entry, header, call.key, value)
     {
         // It keeps its place in the queue, so nothing else tells a busy counter from one that nobody wants.
-        shard.index.set(slot, entry.warmed());
+        shard.index.set(slot, entry.bumped());
         return Attempt::Done(());
     }
     let segments = shard.segments_wanted(RamQueue::Small, header);
@@ -181,6 +181,6 @@ fn write(
     if old.is_some() {
         tiers.note_freed(header.ram_bytes());
     }
-    shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash, hot, State::Ram, offset));
+    shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash, freq, State::Ram, offset));
     Attempt::Done(())
 }

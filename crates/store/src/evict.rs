@@ -1,5 +1,5 @@
 //! Who leaves RAM when a segment is needed, after S3-FIFO (Yang et al., SOSP 2023): a small queue on
-//! probation, a main queue, two bits of hotness. What leaves goes to the SSD, back to its unchanged copy
+//! probation, a main queue, two bits of frequency. What leaves goes to the SSD, back to its unchanged copy
 //! there, or nowhere.
 
 use crate::clock::{Expiry, Seconds};
@@ -48,10 +48,10 @@ const SEGMENT_WORK_MAX: usize = 64;
 /// An item of at most one in this many parts of the mean size goes on to the main queue unread.
 const SLIGHT_PARTS: u64 = 2;
 
-/// The hotness of an item that moves to the SSD, where it is all that can say that somebody has read the
+/// The frequency of an item that moves to the SSD, where it is all that can say that somebody has read the
 /// item: none if nobody has, some if anybody has.
-fn hot_on_ssd(entry: Entry, header: &Header) -> u8 {
-    if header.item_flags & FETCHED == 0 { 0 } else { entry.hot().max(1) }
+fn freq_on_ssd(entry: Entry, header: &Header) -> u8 {
+    if header.item_flags & FETCHED == 0 { 0 } else { entry.freq().max(1) }
 }
 
 enum Fate {
@@ -146,10 +146,10 @@ impl Shard {
         if expiry.has_passed(now) || header.epoch < tiers.epoch() {
             return Fate::Gone;
         }
-        let hot = entry.hot();
+        let freq = entry.freq();
         match queue {
-            RamQueue::Small if hot > 0 || self.is_slight(header) => return Fate::Keep(0),
-            RamQueue::Main if hot > 0 => return Fate::Keep(hot - 1),
+            RamQueue::Small if freq > 0 || self.is_slight(header) => return Fate::Keep(0),
+            RamQueue::Main if freq > 0 => return Fate::Keep(freq - 1),
             _ => {}
         }
         let ram_only = tiers.log.is_off() || header.value_len as usize > SSD_VALUE_BYTES_MAX;
@@ -162,7 +162,7 @@ impl Shard {
         }
         // What fits is not dropped because of what was overwritten.
         let fits = entry.state() == State::Ram && self.is_sparse();
-        let kept_or = |gone| if tiers.evict && !fits { gone } else { Fate::Keep(hot) };
+        let kept_or = |gone| if tiers.evict && !fits { gone } else { Fate::Keep(freq) };
         if ram_only {
             return kept_or(Fate::Drop);
         }
@@ -190,12 +190,12 @@ impl Shard {
         entry: Entry,
     ) -> bool {
         let header = *self.ram_record(tiers, entry).header();
-        let hot_there = hot_on_ssd(entry, &header);
+        let freq_there = freq_on_ssd(entry, &header);
         match self.fate(tiers, now, queue, entry, &header) {
             Fate::Gone => self.reclaim(tiers, slot, entry, &header),
-            Fate::Keep(hot) => return self.keep(tiers, now, hash, slot, entry.with_hot(hot)),
+            Fate::Keep(freq) => return self.keep(tiers, now, hash, slot, entry.with_freq(freq)),
             Fate::ToSsdCopy(ssd_copy) => {
-                let there = Entry::ssd(hash.tag(), hot_there, ssd_copy);
+                let there = Entry::ssd(hash.tag(), freq_there, ssd_copy);
                 self.place(tiers, now, hash, Some((slot, entry)), there);
             }
             Fate::Demote => {
@@ -205,7 +205,7 @@ impl Shard {
                     Header { item_flags: header.item_flags & !crate::record::HAS_SSD_COPY, ..header };
                 match tiers.log.append(Stream::of(&header, now), &header, key, &value) {
                     Ok(place) => {
-                        let there = Entry::ssd(hash.tag(), hot_there, place);
+                        let there = Entry::ssd(hash.tag(), freq_there, place);
                         self.place(tiers, now, hash, Some((slot, entry)), there);
                     }
                     Err(Refused::Full) if on_full == OnFull::Wait || !tiers.evict => return false,
@@ -228,7 +228,7 @@ impl Shard {
     fn keep(&mut self, tiers: &Tiers, now: Seconds, hash: KeyHash, slot: Slot, entry: Entry) -> bool {
         match self.copy_record(tiers, RamQueue::Main, entry) {
             Some(offset) => {
-                let moved = Entry::ram(hash, entry.hot(), State::Ram, offset);
+                let moved = Entry::ram(hash, entry.freq(), State::Ram, offset);
                 self.place(tiers, now, hash, Some((slot, entry)), moved);
             }
             None if !tiers.evict => return false,
@@ -275,9 +275,9 @@ impl Shard {
         let (slot, entry) = self.index.find_place(hash, here).expect("a queued large record is indexed");
         match self.fate(tiers, now, queue, entry, &header) {
             Fate::Gone => self.reclaim(tiers, slot, entry, &header),
-            Fate::Keep(hot) => return self.keep_large(tiers, queue, slot, entry.with_hot(hot)),
+            Fate::Keep(freq) => return self.keep_large(tiers, queue, slot, entry.with_freq(freq)),
             Fate::ToSsdCopy(ssd_copy) => {
-                let there = Entry::ssd(hash.tag(), hot_on_ssd(entry, &header), ssd_copy);
+                let there = Entry::ssd(hash.tag(), freq_on_ssd(entry, &header), ssd_copy);
                 self.place(tiers, now, hash, Some((slot, entry)), there);
             }
             Fate::Demote => {
@@ -329,20 +329,20 @@ impl Shard {
         };
         if entry.state() == State::Ssd {
             if landing.to != SsdPlace::NOWHERE {
-                let there = Entry::ssd(landing.hash.tag(), entry.hot(), landing.to);
+                let there = Entry::ssd(landing.hash.tag(), entry.freq(), landing.to);
                 self.place(tiers, now, landing.hash, Some((slot, entry)), there);
             }
             return;
         }
         let (id, _) = tiers.pool.locate(entry.ram_offset());
         let header = *self.ram_record(tiers, entry).header();
-        let hot_there = hot_on_ssd(entry, &header);
+        let freq_there = freq_on_ssd(entry, &header);
         tiers.pool.end_landing(&mut self.owner, id);
         if landing.to == SsdPlace::NOWHERE {
             self.head_mut().admissions_dropped += 1;
             return self.drop_item(tiers, landing.hash, slot, entry, &header);
         }
-        let there = Entry::ssd(landing.hash.tag(), hot_there, landing.to);
+        let there = Entry::ssd(landing.hash.tag(), freq_there, landing.to);
         self.place(tiers, now, landing.hash, Some((slot, entry)), there);
     }
 }

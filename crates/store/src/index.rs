@@ -168,7 +168,7 @@ impl Index {
             .or_else(|| self.find_in(self.shape.other_bucket(hash), hash_bits))
     }
 
-    /// The entry that points exactly at `place` (hotness aside), if the key's entry does.
+    /// The entry that points exactly at `place` (frequency aside), if the key's entry does.
     pub(crate) fn find_place(&self, hash: KeyHash, place: Entry) -> Option<(Slot, Entry)> {
         self.find(hash).filter(|(_, entry)| entry.same_place(place))
     }

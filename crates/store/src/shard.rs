@@ -173,7 +173,7 @@ impl Judge for SsdJudge<'_> {
         // first.
         match entry.state() {
             State::Ssd => 8 + self.tiers.log.table.age(entry.ssd_place()),
-            _ => u64::from(4 - entry.hot()),
+            _ => u64::from(4 - entry.freq()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading an item, and what reading may change: expiry, hotness, who recaches a stale item.
+//! Reading an item, and what reading may change: expiry, frequency, who recaches a stale item.
 
 use super::lookup::{FoundItem, Look, SsdLookup, is_gone};
 use super::{Attempt, Call, write};
@@ -107,7 +107,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Hotness at which an item on the SSD is copied to RAM.
+/// Frequency at which an item on the SSD is copied to RAM.
 const PROMOTE_AT: u8 = 2;
 
 impl Store {
@@ -143,7 +143,7 @@ impl Store {
                     let Ok(SsdLookup::Item(header, value)) = record else {
                         return Attempt::Done(answer(None));
                     };
-                    let fetched = header.item_flags & FETCHED != 0 || loaded.plan.entry.hot() > 0;
+                    let fetched = header.item_flags & FETCHED != 0 || loaded.plan.entry.freq() > 0;
                     let value = Value::Slice(value.as_deref().unwrap_or_default());
                     let mut found = Found::new(&header, value, fetched, Tier::Ssd);
                     // Another client has changed the item meanwhile.
@@ -190,7 +190,7 @@ impl Store {
         });
         if let Some(loaded) = loaded.filter(|_| has_value) {
             let is_wanted =
-                loaded.plan.entry.hot() + 1 >= PROMOTE_AT && loaded.plan.bytes() > tiers.large_bytes;
+                loaded.plan.entry.freq() + 1 >= PROMOTE_AT && loaded.plan.bytes() > tiers.large_bytes;
             let segments = if is_wanted { tiers.pool.segments_for(loaded.plan.bytes()) } else { 1 };
             self.top_up(self.shard_of(call.hash), segments, call.now);
         }
@@ -248,9 +248,9 @@ impl Shard {
             if !fetched || header.accessed != call.now.0 {
                 Header::mark_read(&mut tiers.pool.bytes_mut(&mut self.owner, id)[at..], call.now.0);
             }
-            let warmed = entry.warmed();
-            if warmed != entry {
-                self.index.set(slot, warmed);
+            let bumped = entry.bumped();
+            if bumped != entry {
+                self.index.set(slot, bumped);
             }
         }
         Ok(answered)
@@ -288,7 +288,7 @@ impl Shard {
         } else if seen.was_fetched() {
             after.item_flags |= FETCHED;
         }
-        let entry = if fetch.no_bump { seen.entry } else { seen.entry.warmed() };
+        let entry = if fetch.no_bump { seen.entry } else { seen.entry.bumped() };
 
         // Answer first: the value is lent from where it lies now. What must not fail after that is tried
         // before.
@@ -324,7 +324,7 @@ impl Shard {
             self.index.set(seen.slot, entry);
             let place = entry.ssd_place();
             tiers.log.table.mark_hot(place);
-            if entry.hot() >= PROMOTE_AT && seen.has_value() {
+            if entry.freq() >= PROMOTE_AT && seen.has_value() {
                 self.promote(tiers, call, seen, &after, entry);
             }
         }
@@ -333,7 +333,7 @@ impl Shard {
 
     fn index_warm(&mut self, call: &Call<'_>, fetch: &Fetch) {
         if let Some((slot, entry)) = self.index.find(call.hash).filter(|_| !fetch.no_bump) {
-            self.index.set(slot, entry.warmed());
+            self.index.set(slot, entry.bumped());
         }
     }
 

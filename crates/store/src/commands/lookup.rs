@@ -48,7 +48,7 @@ impl FoundItem<'_> {
 
     /// Whether it has been read since it was stored.
     pub(super) fn was_fetched(&self) -> bool {
-        self.header.item_flags & FETCHED != 0 || self.on_ssd() && self.entry.hot() > 0
+        self.header.item_flags & FETCHED != 0 || self.on_ssd() && self.entry.freq() > 0
     }
 
     /// Its value; empty for an item on the SSD of which only the header was needed.

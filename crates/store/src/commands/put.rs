@@ -187,7 +187,7 @@ impl Store {
                         let stale = match put.when_found(seen.header.cas) {
                             Ok(stale) => stale,
                             Err(result) => {
-                                shard.index.set(seen.slot, seen.entry.warmed());
+                                shard.index.set(seen.slot, seen.entry.bumped());
                                 return Attempt::Done(result);
                             }
                         };
@@ -261,9 +261,9 @@ fn store_new(
                 unreachable!("just matched")
             };
             let queue = Store::queue_for(shard, call.hash, old.is_none());
-            let hot = old.map_or(0, |(_, old)| old.hot());
+            let freq = old.map_or(0, |(_, old)| old.freq());
             let offset = shard.adopt(tiers, queue, &header, incoming.record, None);
-            let entry = Entry::ram(call.hash, hot, State::RamLarge, offset);
+            let entry = Entry::ram(call.hash, freq, State::RamLarge, offset);
             shard.place(tiers, call.now, call.hash, old, entry);
             Attempt::Done(PutResult::Stored(header.cas))
         }

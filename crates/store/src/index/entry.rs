@@ -21,7 +21,7 @@ pub(crate) enum State {
 /// ```text
 ///  63     48 47 46 45     40 39 38 37        16 15     4 3      0
 /// +---------+-----+---------+-----+------------+--------+--------+
-/// |   tag   | hot |  class  |state|  segment   |  page  |  gen.  |
+/// |   tag   |freq |  class  |state|  segment   |  page  |  gen.  |
 /// +---------+-----+---------+-----+------------+--------+--------+
 /// |   16    |  2  |    6    |  2  |     22     |   12   |   4    |
 /// ```
@@ -33,12 +33,12 @@ pub(crate) enum State {
 pub(crate) struct Entry(pub u64);
 
 const TAG_SHIFT: u32 = 48;
-const HOT_SHIFT: u32 = 46;
+const FREQ_SHIFT: u32 = 46;
 const CLASS_SHIFT: u32 = 40;
 const STATE_SHIFT: u32 = 38;
 const SEGMENT_SHIFT: u32 = 16;
 const PAGE_SHIFT: u32 = 4;
-const HOT_MASK: u64 = 0b11 << HOT_SHIFT;
+const FREQ_MASK: u64 = 0b11 << FREQ_SHIFT;
 const CLASS_MASK: u64 = 0x3F << CLASS_SHIFT;
 /// What any entry has of its key's hash, and what one in RAM has.
 pub(crate) const TAG_MASK: u64 = 0xFFFF << TAG_SHIFT;
@@ -49,12 +49,12 @@ pub(crate) const RAM_UNIT_BYTES: u64 = 8;
 pub(crate) const RAM_BYTES_MAX: u64 = RAM_UNIT_BYTES << 34;
 /// The most SSD segments an entry can tell apart.
 pub(crate) const SSD_SEGMENTS_MAX: u32 = 1 << 22;
-/// Hotness saturates here.
-pub(crate) const HOT_MAX: u8 = 3;
+/// Frequency saturates here.
+pub(crate) const FREQ_MAX: u8 = 3;
 
 const _: () = assert!(TAG_SHIFT + u16::BITS == u64::BITS, "the fields tile the word");
 const _: () =
-    assert!(TAG_SHIFT == HOT_SHIFT + 2 && HOT_SHIFT == CLASS_SHIFT + 6 && CLASS_SHIFT == STATE_SHIFT + 2);
+    assert!(TAG_SHIFT == FREQ_SHIFT + 2 && FREQ_SHIFT == CLASS_SHIFT + 6 && CLASS_SHIFT == STATE_SHIFT + 2);
 const _: () =
     assert!(STATE_SHIFT == SEGMENT_SHIFT + 22 && SEGMENT_SHIFT == PAGE_SHIFT + 12 && PAGE_SHIFT == 4);
 
@@ -68,19 +68,19 @@ impl Entry {
     }
 
     /// An entry for a record at byte `offset` of the RAM tier.
-    pub(crate) fn ram(hash: KeyHash, hot: u8, state: State, offset: u64) -> Self {
+    pub(crate) fn ram(hash: KeyHash, freq: u8, state: State, offset: u64) -> Self {
         debug_assert!(offset.is_multiple_of(RAM_UNIT_BYTES) && offset < RAM_BYTES_MAX);
         Entry(
             Entry::of_hash(hash)
-                | u64::from(hot) << HOT_SHIFT
+                | u64::from(freq) << FREQ_SHIFT
                 | (state as u64) << STATE_SHIFT
                 | (offset / RAM_UNIT_BYTES) << PAGE_SHIFT,
         )
     }
 
     /// An entry for a record on the SSD.
-    pub(crate) fn ssd(tag: u16, hot: u8, place: SsdPlace) -> Self {
-        Entry(u64::from(tag) << TAG_SHIFT | u64::from(hot) << HOT_SHIFT | place.to_bits())
+    pub(crate) fn ssd(tag: u16, freq: u8, place: SsdPlace) -> Self {
+        Entry(u64::from(tag) << TAG_SHIFT | u64::from(freq) << FREQ_SHIFT | place.to_bits())
     }
 
     #[inline]
@@ -95,19 +95,19 @@ impl Entry {
     }
 
     #[inline]
-    pub(crate) fn hot(self) -> u8 {
-        (self.0 >> HOT_SHIFT) as u8 & HOT_MAX
+    pub(crate) fn freq(self) -> u8 {
+        (self.0 >> FREQ_SHIFT) as u8 & FREQ_MAX
     }
 
     #[inline]
-    pub(crate) fn with_hot(self, hot: u8) -> Self {
-        Entry(self.0 & !HOT_MASK | u64::from(hot.min(HOT_MAX)) << HOT_SHIFT)
+    pub(crate) fn with_freq(self, freq: u8) -> Self {
+        Entry(self.0 & !FREQ_MASK | u64::from(freq.min(FREQ_MAX)) << FREQ_SHIFT)
     }
 
     /// One access hotter.
     #[inline]
-    pub(crate) fn warmed(self) -> Self {
-        if self.0 & HOT_MASK == HOT_MASK { self } else { Entry(self.0 + (1 << HOT_SHIFT)) }
+    pub(crate) fn bumped(self) -> Self {
+        if self.0 & FREQ_MASK == FREQ_MASK { self } else { Entry(self.0 + (1 << FREQ_SHIFT)) }
     }
 
     #[inline]
@@ -132,10 +132,10 @@ impl Entry {
         SsdPlace::from_bits(self.0)
     }
 
-    /// Whether both name the same record in the same place; hotness may differ.
+    /// Whether both name the same record in the same place; frequency may differ.
     #[inline]
     pub(crate) fn same_place(self, other: Entry) -> bool {
-        (self.0 ^ other.0) & !HOT_MASK == 0
+        (self.0 ^ other.0) & !FREQ_MASK == 0
     }
 }
 
@@ -144,10 +144,10 @@ impl std::fmt::Debug for Entry {
         match self.state() {
             State::Empty => f.write_str("Empty"),
             State::Ssd => {
-                write!(f, "Ssd(tag {:04x}, hot {}, {:?})", self.tag(), self.hot(), self.ssd_place())
+                write!(f, "Ssd(tag {:04x}, freq {}, {:?})", self.tag(), self.freq(), self.ssd_place())
             }
             state => {
-                write!(f, "{state:?}(tag {:04x}, hot {}, at {})", self.tag(), self.hot(), self.ram_offset())
+                write!(f, "{state:?}(tag {:04x}, freq {}, at {})", self.tag(), self.freq(), self.ram_offset())
             }
         }
     }
@@ -192,7 +192,7 @@ impl SsdCopy {
 }
 
 impl SsdPlace {
-    /// The entry's bits below the hotness, state included.
+    /// The entry's bits below the frequency, state included.
     pub(crate) fn to_bits(self) -> u64 {
         u64::from(self.class) << CLASS_SHIFT
             | (State::Ssd as u64) << STATE_SHIFT
@@ -251,13 +251,13 @@ mod tests {
         let place = SsdPlace { segment: SSD_SEGMENTS_MAX - 1, page: 4095, class: 63, generation: 15 };
         let entry = Entry::ssd(0xBEEF, 2, place);
         assert_eq!(
-            (entry.tag(), entry.hot(), entry.state(), entry.ssd_place()),
+            (entry.tag(), entry.freq(), entry.state(), entry.ssd_place()),
             (0xBEEF, 2, State::Ssd, place)
         );
         let hash = KeyHash(0x1234_5678_9ABC_0007);
         let entry = Entry::ram(hash, 3, State::RamLarge, RAM_BYTES_MAX - 8);
-        assert_eq!((entry.tag(), entry.part(), entry.hot(), entry.state()), (7, 0x3C, 3, State::RamLarge));
+        assert_eq!((entry.tag(), entry.part(), entry.freq(), entry.state()), (7, 0x3C, 3, State::RamLarge));
         assert_eq!(entry.ram_offset(), RAM_BYTES_MAX - 8);
-        assert!(entry.warmed().same_place(entry.with_hot(0)) && entry.warmed().hot() == 3);
+        assert!(entry.bumped().same_place(entry.with_freq(0)) && entry.bumped().freq() == 3);
     }
 }

@@ -103,7 +103,7 @@ impl Store {
             let at = present.ssd_place();
             (at.segment, at.page, at.generation) == (place.segment, place.page, place.generation)
         };
-        if !there || !moves_all && present.hot() == 0 || !tiers.ssd_is_live(present, now) {
+        if !there || !moves_all && present.freq() == 0 || !tiers.ssd_is_live(present, now) {
             return Moved::Done;
         }
         // Of several versions in the page, and of rivals for the entry, only the one that the entry means may
@@ -117,8 +117,8 @@ impl Store {
             shard.reclaim(tiers, slot, present, &header);
             return Moved::Done;
         }
-        if present.hot() > 0 {
-            // It has been read; where it goes, its hotness may not tell for long.
+        if present.freq() > 0 {
+            // It has been read; where it goes, its frequency may not tell for long.
             header.item_flags |= FETCHED;
         }
         let Some(value) = page.value_of(record) else { return Moved::GoesOn };
@@ -131,9 +131,9 @@ impl Store {
         }
         match tiers.log.append(Stream::Readmitted, &header, record.key, &value) {
             Ok(new) => {
-                let hot = if moves_all { present.hot() } else { present.hot() - 1 };
-                shard.place(tiers, now, hash, Some((slot, present)), Entry::ssd(hash.tag(), hot, new));
-                if moves_all && hot > 0 {
+                let freq = if moves_all { present.freq() } else { present.freq() - 1 };
+                shard.place(tiers, now, hash, Some((slot, present)), Entry::ssd(hash.tag(), freq, new));
+                if moves_all && freq > 0 {
                     tiers.log.table.mark_hot(new);
                 }
                 Moved::Done
