@@ -57,7 +57,7 @@ enum Attempt<R> {
     /// The record to write, of this many bytes, needs segments of its own.
     Large(usize),
     /// The item is on its way to the SSD and cannot change until it is there.
-    Landing,
+    Demoting,
     /// The index is full around the key, and nothing may be evicted.
     NoSlot,
 }
@@ -85,8 +85,8 @@ impl Store {
                 Attempt::Done(result) => return Step::Done(result),
                 Attempt::Read(plan) => return Step::Read(plan),
                 Attempt::NeedsValue => Ok(()),
-                Attempt::Landing if call.on_full == OnFull::Wait => return Step::Busy,
-                Attempt::Landing | Attempt::NoSlot => return Step::NoMemory,
+                Attempt::Demoting if call.on_full == OnFull::Wait => return Step::Busy,
+                Attempt::Demoting | Attempt::NoSlot => return Step::NoMemory,
                 Attempt::Room(segments) => self.make_room(own, segments, call.now, call.on_full),
                 Attempt::Large(bytes) => self.reserve_bytes(own, bytes, call).map(|set_aside| {
                     reservation = Some(set_aside);

@@ -285,7 +285,7 @@ impl Shard {
                 self.make_dirty(tiers, entry);
                 let header =
                     Header { item_flags: header.item_flags & !crate::record::HAS_SSD_COPY, ..header };
-                tiers.pool.begin_landing(&mut self.owner, id);
+                tiers.pool.begin_demotion(&mut self.owner, id);
                 let pin = tiers.pool.pin(&self.owner, id);
                 match tiers.log.append_large(Stream::of(&header, now), &header, pin, hash, entry) {
                     Ok(()) => {
@@ -294,7 +294,7 @@ impl Shard {
                         return Evicted::Blocked;
                     }
                     Err(refused) => {
-                        tiers.pool.end_landing(&mut self.owner, id);
+                        tiers.pool.end_demotion(&mut self.owner, id);
                         if refused == Refused::Full && (on_full == OnFull::Wait || !tiers.evict) {
                             return Evicted::Blocked;
                         }
@@ -323,26 +323,31 @@ impl Shard {
 
     /// Moves a large record's entry to where it landed on the SSD. An item in RAM that did not land is dropped;
     /// one that was to be moved from another segment stays there, to go with it.
-    pub(crate) fn land(&mut self, tiers: &Tiers, now: Seconds, landing: &crate::ssd::write::Landing) {
-        let Some((slot, entry)) = self.index.find_place(landing.hash, landing.from) else {
+    pub(crate) fn end_demotion(
+        &mut self,
+        tiers: &Tiers,
+        now: Seconds,
+        demotion: &crate::ssd::write::Demotion,
+    ) {
+        let Some((slot, entry)) = self.index.find_place(demotion.hash, demotion.from) else {
             return;
         };
         if entry.state() == State::Ssd {
-            if landing.to != SsdPlace::NOWHERE {
-                let there = Entry::ssd(landing.hash.tag(), entry.freq(), landing.to);
-                self.place(tiers, now, landing.hash, Some((slot, entry)), there);
+            if demotion.to != SsdPlace::NOWHERE {
+                let there = Entry::ssd(demotion.hash.tag(), entry.freq(), demotion.to);
+                self.place(tiers, now, demotion.hash, Some((slot, entry)), there);
             }
             return;
         }
         let (id, _) = tiers.pool.locate(entry.ram_offset());
         let header = *self.ram_record(tiers, entry).header();
         let freq_there = freq_on_ssd(entry, &header);
-        tiers.pool.end_landing(&mut self.owner, id);
-        if landing.to == SsdPlace::NOWHERE {
+        tiers.pool.end_demotion(&mut self.owner, id);
+        if demotion.to == SsdPlace::NOWHERE {
             self.head_mut().admissions_dropped += 1;
-            return self.drop_item(tiers, landing.hash, slot, entry, &header);
+            return self.drop_item(tiers, demotion.hash, slot, entry, &header);
         }
-        let there = Entry::ssd(landing.hash.tag(), freq_there, landing.to);
-        self.place(tiers, now, landing.hash, Some((slot, entry)), there);
+        let there = Entry::ssd(demotion.hash.tag(), freq_there, demotion.to);
+        self.place(tiers, now, demotion.hash, Some((slot, entry)), there);
     }
 }

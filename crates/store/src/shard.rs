@@ -530,7 +530,7 @@ impl Shard {
         }
         if entry.state() == State::RamLarge {
             let bytes = self.header_bytes(tiers, entry);
-            debug_assert!(bytes.is_some(), "a record that changes is not landing");
+            debug_assert!(bytes.is_some(), "a record that changes is not demotion");
             return bytes.into_iter().for_each(Header::forget_ssd_copy);
         }
         self.begin_rewrite(entry, &header);

@@ -224,8 +224,8 @@ impl Store {
                 Evicted::Blocked if blocked > self.layout.segments => return Err(Step::NoMemory),
                 Evicted::Blocked => blocked += 1,
                 Evicted::Nothing if idle > 2 * shards => {
-                    let landing = self.tiers.log.writes_pending() > 0 && on_full == OnFull::Wait;
-                    return Err(if landing { Step::Busy } else { Step::NoMemory });
+                    let demotion = self.tiers.log.writes_pending() > 0 && on_full == OnFull::Wait;
+                    return Err(if demotion { Step::Busy } else { Step::NoMemory });
                 }
                 Evicted::Nothing => idle += 1,
             }
@@ -251,10 +251,10 @@ impl Store {
 
     /// Takes a performed write back; drop what [`WriteJob::share`] gave first.
     pub fn complete_write(&self, job: WriteJob, ok: bool, now: Seconds) {
-        if let Some(landing) = self.tiers.log.complete_write(job, ok) {
-            self.change(self.shard_of(landing.hash)).land(&self.tiers, now, &landing);
-            if landing.from.state() == State::Ssd {
-                self.tiers.log.landed(&landing);
+        if let Some(demotion) = self.tiers.log.complete_write(job, ok) {
+            self.change(self.shard_of(demotion.hash)).end_demotion(&self.tiers, now, &demotion);
+            if demotion.from.state() == State::Ssd {
+                self.tiers.log.end_move(&demotion);
             }
         }
     }

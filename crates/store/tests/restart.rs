@@ -120,7 +120,7 @@ fn a_large_value_on_its_way_to_the_ssd_is_still_in_ram() {
     for i in 0..40 {
         rig.put(&format!("other-{i}"), &bytes(i, 100_000), &SET);
     }
-    assert!(rig.store.writes_pending() > 0, "large values are landing");
+    assert!(rig.store.writes_pending() > 0, "large values are demotion");
     let there: Vec<_> = (0..40).map(|i| rig.peek(&format!("other-{i}"))).collect();
     let large = rig.peek("large");
     let rig = again(rig, &config);

@@ -87,7 +87,7 @@ impl Store {
                 shard.make_dirty(tiers, seen.entry);
                 Attempt::Done(())
             } else {
-                Attempt::Landing
+                Attempt::Demoting
             };
             match written {
                 Attempt::Done(()) => Attempt::Done(RemoveResult::Kept(header.cas)),

@@ -207,7 +207,7 @@ impl<R> Attempt<R> {
             Attempt::NeedsValue => Attempt::NeedsValue,
             Attempt::Room(segments) => Attempt::Room(segments),
             Attempt::Large(bytes) => Attempt::Large(bytes),
-            Attempt::Landing => Attempt::Landing,
+            Attempt::Demoting => Attempt::Demoting,
             Attempt::NoSlot => Attempt::NoSlot,
         }
     }
@@ -306,7 +306,7 @@ impl Shard {
         if !seen.on_ssd() {
             if changes {
                 if !self.rewrite_header(tiers, seen.entry, |header| *header = after) {
-                    return Attempt::Landing;
+                    return Attempt::Demoting;
                 }
                 self.make_dirty(tiers, seen.entry);
             } else if !fetch.no_bump {

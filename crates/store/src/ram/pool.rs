@@ -55,7 +55,7 @@ pub(crate) struct SegmentMeta {
     /// Readers of the chain that begins here, plus [`ZOMBIE`].
     pins: AtomicU32,
     /// 1 while a large record is being written to the SSD.
-    landing: AtomicU32,
+    demoting: AtomicU32,
 }
 
 /// Whose a segment is: one of these, or an owner's number. Each look at a record reads it, so these words lie apart
@@ -186,7 +186,7 @@ impl Pool {
         meta.next.store(0, Relaxed);
         meta.prev.store(0, Relaxed);
         meta.queue.store(0, Relaxed);
-        meta.landing.store(0, Relaxed);
+        meta.demoting.store(0, Relaxed);
         step();
         meta.chain.store(0, Relaxed);
         meta.used.store(0, Relaxed);
@@ -424,7 +424,7 @@ impl Pool {
     ) -> Option<&'a mut [u8; HEADER_BYTES]> {
         self.check_owned(owner, head);
         assert!(self.is_large(head));
-        if self.meta(head).landing.load(Relaxed) != 0 {
+        if self.meta(head).demoting.load(Relaxed) != 0 {
             return None;
         }
         // SAFETY: the owner is borrowed exclusively, so bytes() lends nothing of this segment; pins leave the
@@ -433,19 +433,19 @@ impl Pool {
         header.first_chunk_mut()
     }
 
-    /// Forbids changes of a large record's header until [`end_landing`](Self::end_landing), while it is
+    /// Forbids changes of a large record's header until [`end_demotion`](Self::end_demotion), while it is
     /// written to the SSD.
-    pub(crate) fn begin_landing(&self, owner: &mut Owner, head: SegmentId) {
+    pub(crate) fn begin_demotion(&self, owner: &mut Owner, head: SegmentId) {
         self.check_owned(owner, head);
         step();
-        assert_eq!(self.meta(head).landing.swap(1, Relaxed), 0);
+        assert_eq!(self.meta(head).demoting.swap(1, Relaxed), 0);
     }
 
-    /// See [`begin_landing`](Self::begin_landing).
-    pub(crate) fn end_landing(&self, owner: &mut Owner, head: SegmentId) {
+    /// See [`begin_demotion`](Self::begin_demotion).
+    pub(crate) fn end_demotion(&self, owner: &mut Owner, head: SegmentId) {
         self.check_owned(owner, head);
         step();
-        self.meta(head).landing.store(0, Relaxed);
+        self.meta(head).demoting.store(0, Relaxed);
     }
 
     /// Keeps a large record readable without the shard's lock.
@@ -472,9 +472,9 @@ impl Pin {
         self.parts_from(LARGE_PREFIX_BYTES + HEADER_BYTES)
     }
 
-    /// The whole record, header included, which nobody changes while it is [landing](Pool::begin_landing).
+    /// The whole record, header included, which nobody changes while it is [landing](Pool::begin_demotion).
     pub(crate) fn record_parts(&self) -> impl Iterator<Item = &[u8]> {
-        assert_eq!(self.pool.meta(self.head).landing.load(Relaxed), 1);
+        assert_eq!(self.pool.meta(self.head).demoting.load(Relaxed), 1);
         self.parts_from(LARGE_PREFIX_BYTES)
     }
 
@@ -496,7 +496,7 @@ impl Pin {
 
     /// Writes the extent header before the record; only for the demotion that the record is landing for.
     pub(crate) fn write_prefix(&self, prefix: &[u8; LARGE_PREFIX_BYTES]) {
-        assert_eq!(self.pool.meta(self.head).landing.load(Relaxed), 1);
+        assert_eq!(self.pool.meta(self.head).demoting.load(Relaxed), 1);
         // SAFETY: nothing but segment() lends the prefix, and of the pins of a record only the one of its one
         // demotion is asked for segments, later than this.
         unsafe { self.pool.memory.slice_mut(self.pool.start(self.head), LARGE_PREFIX_BYTES) }

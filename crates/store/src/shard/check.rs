@@ -7,7 +7,7 @@ impl Shard {
     pub(crate) fn check(&self, tiers: &Tiers) -> Result<(), String> {
         let (mut items, mut bytes, mut entries) = (0, 0, 0);
         let mut tally = Tally::default();
-        let (mut landing, mut log_bytes) = (0, 0);
+        let (mut demotion, mut log_bytes) = (0, 0);
         for entry in self.index.entries() {
             entries += 1;
             if matches!(entry.state(), State::Ram | State::RamLarge) {
@@ -23,7 +23,7 @@ impl Shard {
                     log_bytes += record.header().ram_bytes() as u64;
                 }
                 if let RamRecord::Large { head, .. } = record {
-                    landing += if tiers.pool.queue_of(head) == 0 { tiers.pool.chain_len(head) } else { 0 };
+                    demotion += if tiers.pool.queue_of(head) == 0 { tiers.pool.chain_len(head) } else { 0 };
                 }
             }
         }
@@ -31,8 +31,8 @@ impl Shard {
         let queued: u32 = queued.map(|id| tiers.pool.size_of(id)).sum();
         let open = self.open_segments();
         let (held, _) = tiers.pool.recount(&self.owner);
-        if held != queued + open + landing {
-            return Err(format!("holds {held} segments; {queued} queued, {open} open, {landing} landing"));
+        if held != queued + open + demotion {
+            return Err(format!("holds {held} segments; {queued} queued, {open} open, {demotion} demotion"));
         }
         if self.log_bytes != log_bytes {
             return Err(format!("counts {} bytes in log segments, has {log_bytes}", self.log_bytes));

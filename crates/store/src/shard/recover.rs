@@ -50,18 +50,18 @@ impl Shard {
         &mut self,
         tiers: &Tiers,
         (number, shards): (u32, u32),
-        were_landing: &[u32],
+        were_demoting: &[u32],
         kept: &Kept,
         counts: &mut RecoveryCounts,
     ) {
         let interrupted = self.begin_change();
         // A repair puts them back into a queue.
-        let were_landing = if interrupted { &[] } else { were_landing };
+        let were_demoting = if interrupted { &[] } else { were_demoting };
         let mut claimed = ClaimedSegments::new(kept);
         let has_index = self.index.resume(self.head().buckets);
         let sound = has_index && !self.is_given_up() && (!interrupted || self.repair(tiers).is_some());
         let counted = match sound {
-            true => self.count(tiers, (number, shards), were_landing, &mut claimed),
+            true => self.count(tiers, (number, shards), were_demoting, &mut claimed),
             false => None,
         };
         // Each record was found by the index; if it has as many entries for RAM, each leads to a record.
@@ -79,7 +79,7 @@ impl Shard {
         match whole {
             Some(count) => {
                 claimed.keep(&tiers.pool);
-                self.take_over(tiers, &count, were_landing);
+                self.take_over(tiers, &count, were_demoting);
                 counts.ram_items += count.items;
                 counts.repaired += u64::from(interrupted);
             }
@@ -97,7 +97,7 @@ impl Shard {
         &self,
         tiers: &Tiers,
         place: (u32, u32),
-        were_landing: &[u32],
+        were_demoting: &[u32],
         claimed: &mut ClaimedSegments<'_>,
     ) -> Option<Count> {
         let pool = &tiers.pool;
@@ -114,7 +114,7 @@ impl Shard {
             }
             logs.push(log);
         }
-        for &id in were_landing {
+        for &id in were_demoting {
             large.push(pool.claim(&self.owner, id, claimed)?);
         }
         for (queue, log) in [RamQueue::Small, RamQueue::Main].into_iter().zip(&mut logs) {
@@ -230,8 +230,8 @@ impl Shard {
     }
 
     /// Makes a whole shard this process's.
-    fn take_over(&mut self, tiers: &Tiers, count: &Count, were_landing: &[u32]) {
-        for &head in were_landing {
+    fn take_over(&mut self, tiers: &Tiers, count: &Count, were_demoting: &[u32]) {
+        for &head in were_demoting {
             self.enqueue(tiers, RamQueue::Small, SegmentId(head));
         }
         (self.log_segments, self.log_bytes) = (count.log_segments, count.log_bytes);

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::log::{Log, Refused, State};
 use super::page;
 use super::stream::Stream;
-use super::write::{Landing, Large, Work, WriteSource};
+use super::write::{Demotion, Large, Work, WriteSource};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::index::entry::{Entry, SsdPlace, class_of_pages};
 use crate::index::hash::KeyHash;
@@ -32,9 +32,9 @@ impl Log {
         let stream = self.stream(stream);
         let mut state = self.lock();
         let state = &mut *state;
-        let from_ram = state.large.iter().filter_map(|large| large.landing.pin.as_ref());
-        let landing: usize = from_ram.map(|pin| pin.bytes()).sum();
-        if landing > 0 && landing + pin.bytes() > self.landing_bytes_max {
+        let from_ram = state.large.iter().filter_map(|large| large.demotion.pin.as_ref());
+        let demotion: usize = from_ram.map(|pin| pin.bytes()).sum();
+        if demotion > 0 && demotion + pin.bytes() > self.demotion_bytes_max {
             return Err(Refused::Full);
         }
         let pages = page::extent_pages(header.bytes());
@@ -66,8 +66,8 @@ impl Log {
         let to = SsdPlace { segment, page: page as u16, class, generation: (generation & 0xF) as u8 };
         self.table.admit(to, header.expires, header.epoch);
         let bytes = pin.bytes();
-        let landing = Landing { hash, from, to, pin: Some(pin), bytes };
-        state.large.push(Large { id, parts_left, failed: false, landing });
+        let demotion = Demotion { hash, from, to, pin: Some(pin), bytes };
+        state.large.push(Large { id, parts_left, failed: false, demotion });
         Ok(())
     }
 
@@ -144,9 +144,9 @@ impl Log {
         let class = class_of_pages(pages);
         let to = SsdPlace { segment, page: page as u16, class, generation: (generation & 0xF) as u8 };
         self.table.admit(to, header.expires, header.epoch);
-        self.begin_landing(state, bytes);
-        let landing = Landing { hash, from, to, pin: None, bytes };
-        state.large.push(Large { id, parts_left, failed: false, landing });
+        self.begin_demotion(state, bytes);
+        let demotion = Demotion { hash, from, to, pin: None, bytes };
+        state.large.push(Large { id, parts_left, failed: false, demotion });
         Ok(())
     }
 }

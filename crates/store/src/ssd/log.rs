@@ -21,7 +21,7 @@ use super::readmission::Reclaim;
 use super::sealed::Sealed;
 use super::segment_table::Table;
 use super::stream::{Open, STREAMS};
-use super::write::{Landing, Large, Work, WriteJob, WriteSource};
+use super::write::{Demotion, Large, Work, WriteJob, WriteSource};
 use super::write_buffer::{WriteBuffer, WriteBufferState};
 use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
 use crate::index::entry::{SsdPlace, pages_of_class};
@@ -59,7 +59,7 @@ pub(crate) struct Rules {
     /// Random: it tells this store's pages from any other's.
     pub store: u64,
     pub write_buffer_bytes: usize,
-    pub landing_bytes_max: usize,
+    pub demotion_bytes_max: usize,
     pub reuses: bool,
     pub live_percent_max: u32,
     pub budget: WriteBudget,
@@ -74,7 +74,7 @@ pub(crate) struct Log {
     pub(super) write_buffer_bytes: usize,
     /// Bytes of large records that may be on their way at once, so that a slow device does not keep all of
     /// RAM; one may always.
-    pub(super) landing_bytes_max: usize,
+    pub(super) demotion_bytes_max: usize,
     /// Whether a segment with live items may be filled anew when none is free.
     pub(super) reuses: bool,
     /// The most live records that are all kept, in percent of the SSD.
@@ -138,7 +138,7 @@ impl Log {
         lines: Region<WriteBufferState>,
         rules: Rules,
     ) -> Log {
-        let Rules { store, write_buffer_bytes, landing_bytes_max, reuses, live_percent_max, budget } = rules;
+        let Rules { store, write_buffer_bytes, demotion_bytes_max, reuses, live_percent_max, budget } = rules;
         assert_eq!(table.count() as usize, locations.len());
         assert!(
             write_buffers.iter().all(|write_buffer| write_buffer.len() == write_buffer_bytes)
@@ -179,7 +179,7 @@ impl Log {
             locations,
             store,
             write_buffer_bytes,
-            landing_bytes_max,
+            demotion_bytes_max,
             reuses,
             live_percent_max,
             budget,
@@ -323,7 +323,7 @@ impl Log {
     }
 
     /// Takes a performed write back; answers a large record that has thereby landed.
-    pub(crate) fn complete_write(&self, job: WriteJob, ok: bool) -> Option<Landing> {
+    pub(crate) fn complete_write(&self, job: WriteJob, ok: bool) -> Option<Demotion> {
         let is_probe = Log::is_probe(&job.work);
         if is_probe {
             self.health.probed(ok);
@@ -362,11 +362,11 @@ impl Log {
                 if large.parts_left > 0 {
                     return None;
                 }
-                let Large { failed, mut landing, .. } = state.large.swap_remove(at);
+                let Large { failed, mut demotion, .. } = state.large.swap_remove(at);
                 if failed {
-                    landing.to = SsdPlace::NOWHERE;
+                    demotion.to = SsdPlace::NOWHERE;
                 }
-                Some(landing)
+                Some(demotion)
             }
         }
     }

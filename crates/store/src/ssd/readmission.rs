@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::log::{Log, Refused, State};
 use super::stream::Stream;
 use super::victim::Victim;
-use super::write::Landing;
+use super::write::Demotion;
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::clock::Seconds;
 use crate::index::entry::{SsdPlace, class_of_pages, pages_of_class};
@@ -273,19 +273,19 @@ impl Log {
     }
 
     /// Counts bytes of a large record that begins to be moved.
-    pub(super) fn begin_landing(&self, state: &mut State, bytes: usize) {
+    pub(super) fn begin_demotion(&self, state: &mut State, bytes: usize) {
         if let Some(reclaim) = &mut state.reclaim {
             reclaim.moving_bytes += bytes;
         }
     }
 
     /// Discounts a large record whose entry has been moved, and frees its segment when it was the last.
-    pub(crate) fn landed(&self, landing: &Landing) {
+    pub(crate) fn end_move(&self, demotion: &Demotion) {
         let mut state = self.lock();
         let state = &mut *state;
-        let from = landing.from.ssd_place();
+        let from = demotion.from.ssd_place();
         let Some(reclaim) = state.reclaim.as_mut().filter(|reclaim| reclaim.is_of(from)) else { return };
-        reclaim.moving_bytes = reclaim.moving_bytes.saturating_sub(landing.bytes);
+        reclaim.moving_bytes = reclaim.moving_bytes.saturating_sub(demotion.bytes);
         if reclaim.is_over() {
             self.end_reclaim(state);
         }

@@ -33,11 +33,11 @@ pub(super) struct Large {
     pub(super) id: u64,
     pub(super) parts_left: u32,
     pub(super) failed: bool,
-    pub(super) landing: Landing,
+    pub(super) demotion: Demotion,
 }
 
 /// A record of which every part has been written: its index entry may now move, if it still is `from`.
-pub(crate) struct Landing {
+pub(crate) struct Demotion {
     pub hash: KeyHash,
     pub from: Entry,
     pub to: SsdPlace,

@@ -163,7 +163,7 @@ impl Store {
         let rules = Rules {
             store: seed,
             write_buffer_bytes: layout.write_buffer_bytes,
-            landing_bytes_max: segments * layout.segment_bytes / 4,
+            demotion_bytes_max: segments * layout.segment_bytes / 4,
             reuses: config.evict,
             live_percent_max: config.ssd_live_percent.min(100),
             budget: WriteBudget::new(config.ssd_write_limit),
@@ -212,7 +212,7 @@ impl Store {
         let (tiers, layout) = (&self.tiers, &self.layout);
         tiers.log.recover(tiers.epoch());
         let kept = tiers.pool.kept();
-        let were_landing = tiers.pool.were_landing(layout.shards);
+        let were_demoting = tiers.pool.were_demoting(layout.shards);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = processors.min(ATTACH_THREADS_MAX).min(self.shards.len());
         let share = self.shards.len().div_ceil(threads);
@@ -222,7 +222,7 @@ impl Store {
             for (number, shard) in (first..).zip(shards) {
                 let shard = shard.get_mut().unwrap_or_else(PoisonError::into_inner);
                 let place = (number as u32, layout.shards);
-                shard.recover(tiers, place, &were_landing[number], &kept, &mut counts);
+                shard.recover(tiers, place, &were_demoting[number], &kept, &mut counts);
             }
             for (segment, &(live, pages)) in counts.live.iter().enumerate().filter(|(_, live)| live.0 > 0) {
                 tiers.log.table.add_live(segment as u32, live, pages);

@@ -101,7 +101,7 @@ fn a_value_of_more_than_half_the_ram_is_refused() {
 const SIZE: usize = 100 << 10;
 
 /// A store of one shard in which `large-0` is on its way to the SSD.
-fn landing() -> Rig {
+fn demotion() -> Rig {
     let rig = Rig::new(7, 8);
     assert_eq!(rig.store.stats().shards, 1);
     rig.writes.set(false);
@@ -117,7 +117,7 @@ fn landing() -> Rig {
 
 #[test]
 fn a_large_value_can_be_read_while_it_is_written_to_the_ssd() {
-    let rig = landing();
+    let rig = demotion();
     assert!(rig.get("large-0").is_some_and(|item| item.value == bytes(0, SIZE) && item.tier == Tier::Ram));
     rig.settle();
     assert!(rig.get("large-0").is_some_and(|item| item.value == bytes(0, SIZE) && item.tier == Tier::Ssd));
@@ -127,7 +127,7 @@ fn a_large_value_can_be_read_while_it_is_written_to_the_ssd() {
 #[test]
 fn a_large_value_deleted_or_replaced_while_it_is_written_does_not_come_back() {
     for replace in [false, true] {
-        let rig = landing();
+        let rig = demotion();
         if replace {
             rig.set("large-0", b"new");
         } else {
@@ -141,7 +141,7 @@ fn a_large_value_deleted_or_replaced_while_it_is_written_does_not_come_back() {
 
 #[test]
 fn touching_a_large_value_while_it_is_written_waits_for_the_write() {
-    let rig = landing();
+    let rig = demotion();
     let expiry = rig.in_seconds(77);
     let touched = rig.fetch("large-0", &Fetch { touch: Some(expiry), ..Fetch::default() });
     assert!(touched.is_some_and(|item| item.value == bytes(0, SIZE)));
@@ -151,7 +151,7 @@ fn touching_a_large_value_while_it_is_written_waits_for_the_write() {
 
 #[test]
 fn touching_a_large_value_that_is_being_written_does_not_wait_for_good() {
-    let rig = landing();
+    let rig = demotion();
     rig.writes.set(false);
     // The device hangs. Whoever has no patience left gets an answer, whatever it is.
     let expiry = rig.in_seconds(77);
@@ -176,7 +176,7 @@ fn large_values_on_their_way_to_a_device_that_hangs_leave_room_for_others() {
 #[test]
 fn a_large_value_that_did_not_land_is_gone_and_its_memory_free() {
     use larder_device::{Fault, FaultRule, OpKind, When};
-    let rig = landing();
+    let rig = demotion();
     rig.device.inject(FaultRule::new(OpKind::Write, Fault::Error, When::Nth(1)));
     rig.settle();
     assert!(rig.get("large-0").is_none());

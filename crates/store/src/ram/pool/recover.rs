@@ -36,7 +36,7 @@ impl<'a> ClaimedSegments<'a> {
         for id in std::mem::take(&mut self.mine) {
             step();
             pool.meta(SegmentId(id)).pins.store(0, Relaxed);
-            pool.meta(SegmentId(id)).landing.store(0, Relaxed);
+            pool.meta(SegmentId(id)).demoting.store(0, Relaxed);
         }
     }
 }
@@ -166,12 +166,12 @@ impl Pool {
 
     /// The first segments of the large records that were on their way to the SSD, by the number of their
     /// owner, as the table says.
-    pub(crate) fn were_landing(&self, owners: u32) -> Vec<Vec<u32>> {
+    pub(crate) fn were_demoting(&self, owners: u32) -> Vec<Vec<u32>> {
         let mut found = vec![Vec::new(); owners as usize];
         for (id, meta) in self.meta.iter().enumerate() {
             let word = self.owner_words[id].load(Relaxed);
             let number = (word & !LARGE).wrapping_sub(FIRST_OWNER) as usize;
-            let lands = meta.landing.load(Relaxed) != 0 && word & LARGE != 0;
+            let lands = meta.demoting.load(Relaxed) != 0 && word & LARGE != 0;
             let has_gone = meta.pins.load(Relaxed) & ZOMBIE != 0 || meta.queue.load(Relaxed) != 0;
             if lands && !has_gone && number < found.len() {
                 found[number].push(id as u32);
