@@ -157,7 +157,7 @@ impl Session {
         input: &[u8],
     ) -> (usize, Step<()>) {
         let store = &ctx.shared.store;
-        // Where values on their way in have been promised all that they may, those that stand still give way in a while.
+        // Where values on their way in have been promised all that they may, those that stand still give way.
         let on_full = if incoming.waits() {
             ctx.shared.note_crowd();
             let is_late = self.room_since.is_some_and(|since| ctx.instant - since >= ARRIVAL_WAIT);
