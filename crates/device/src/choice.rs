@@ -85,7 +85,7 @@ pub struct OpenedQueue {
     pub fallback: Option<UringUnavailable>,
 }
 
-/// Whether this process may use io_uring and it has what is needed here. Costs a ring, so ask once.
+/// Whether this process may use io_uring and it has all features needed here. Costs a ring, so ask once.
 ///
 /// # Errors
 /// Why not.

@@ -1,4 +1,4 @@
-//! Why a device cannot be opened, for whoever has to do something about it. Never errors of reads or writes.
+//! Why a device cannot be opened, and the remedy, for the operator. Never errors of reads or writes.
 
 use std::fmt;
 use std::io;
@@ -35,7 +35,7 @@ pub enum OpenError {
     },
     /// Neither a regular file nor a block device.
     NotStorage {
-        /// What was named.
+        /// The kind of file named.
         path: PathBuf,
         /// What it is.
         kind: &'static str,
@@ -109,7 +109,7 @@ pub enum OpenError {
     Superblock {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: SuperblockError,
     },
     /// It is Larder's, and divided otherwise.
@@ -134,7 +134,7 @@ pub enum OpenError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The step that failed.
         doing: &'static str,
         /// What the system said.
         source: io::Error,

@@ -36,13 +36,13 @@ impl<D: Device> FaultDevice<D> {
         FaultDevice { inner, state: Mutex::new(state), slow_hook: None }
     }
 
-    /// What is told of each slow operation's ticks, before it is done.
+    /// Told each slow operation's ticks before it is performed.
     pub fn with_slow_hook(mut self, hook: impl Fn(u64) + Send + Sync + 'static) -> Self {
         self.slow_hook = Some(Box::new(hook));
         self
     }
 
-    /// Adds a rule. Stale reads show only what was overwritten after the rule was added.
+    /// Adds a rule. Stale reads show only bytes overwritten after the rule was added.
     pub fn inject(&self, rule: FaultRule) {
         self.state().plan.add(rule);
     }

@@ -24,9 +24,9 @@ pub struct FileOptions {
     /// A regular file, created with mode 0600 when missing, or a block device.
     pub path: PathBuf,
     /// Bytes to use, for all shares together. A regular file is allocated to this size; a larger one keeps
-    /// its size, and what is beyond is left alone. Without it: all of an existing file or disk.
+    /// its size, and bytes beyond it are left alone. Without it: all of an existing file or disk.
     pub size_bytes: Option<u64>,
-    /// `(I, N)`: of N equal slices use the I-th, I from 1 to N. Without it: the whole, and nobody else may
+    /// `(I, N)`: of N equal slices use the I-th, I from 1 to N. Without it: the whole, and no other process may
     /// use it.
     pub share: Option<(u32, u32)>,
     /// Erase the range if it holds anything that is not this store's.
@@ -68,7 +68,7 @@ pub struct FileDevice {
     pub(super) block: bool,
     pub(super) origin: Origin,
     pub(super) superblock: Superblock,
-    /// The kernel's word that nobody mounts the disk, for as long as it is open.
+    /// The kernel's promise that the disk is not mounted, for as long as it is open.
     pub(super) _claim: Option<OwnedFd>,
 }
 
@@ -87,7 +87,7 @@ impl FileDevice {
         opening::open(options)
     }
 
-    /// What was opened.
+    /// The kind of file that was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -102,7 +102,7 @@ impl FileDevice {
         self.block
     }
 
-    /// What was found. Unless it is [`Origin::Reopened`] the range holds nothing of this store.
+    /// The content that was found. Unless it is [`Origin::Reopened`] the range holds nothing of this store.
     pub fn origin(&self) -> Origin {
         self.origin
     }

@@ -1,5 +1,5 @@
-//! Block devices for an SSD tier (files, disks, memory, and any of these with faults), the queues that reach them,
-//! and whose they are. It knows nothing of what the bytes mean.
+//! Block devices for an SSD tier (files, disks, memory, and any of these with faults), the queues that reach
+//! them, and whose they are. It knows nothing of what the bytes mean.
 //!
 //! Two axes, so that one test runs over each pair:
 //!
@@ -86,7 +86,7 @@ pub trait Device: Send + Sync {
     /// [`PAGE_BYTES`].
     fn alignment(&self) -> usize;
 
-    /// The descriptor behind the device for those who submit to the kernel themselves; `None` when every
+    /// The descriptor behind the device for callers that submit to the kernel themselves; `None` when every
     /// operation has to go through this trait. It stays open, and the same, for the device's life.
     fn raw_fd(&self) -> Option<BorrowedFd<'_>> {
         None

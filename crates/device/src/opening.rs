@@ -34,7 +34,7 @@ const LINGER_STEP: Duration = Duration::from_millis(20);
 /// Byte ranges are locked far beyond any data as well: the last byte guards opening itself.
 const LOCKABLE_BYTES: u64 = 1 << 62;
 
-/// The bytes to lock for one who uses the whole.
+/// The bytes to lock for the use of the whole.
 pub(super) fn whole_lock() -> Range<u64> {
     0..LOCKABLE_BYTES
 }
@@ -90,7 +90,7 @@ impl Found {
             Ok(prepared) => prepared,
             Err(error) => {
                 if self.created && held_bytes == 0 {
-                    // Still under the lock on opening, so nobody else relies on it.
+                    // Still under the lock on opening, so no other process relies on it.
                     let _ = std::fs::remove_file(path);
                 }
                 return Err(error);

@@ -160,7 +160,7 @@ pub trait IoQueue {
     /// Becomes readable when something finishes after `flush`. See [`Wake`] for how to watch it.
     fn wake_fd(&self) -> BorrowedFd<'_>;
 
-    /// Resets the wake-up descriptor. `reap` does it under [`Wake::Level`]; under [`Wake::Edge`] nobody needs
+    /// Resets the wake-up descriptor. `reap` does it under [`Wake::Level`]; under [`Wake::Edge`] no caller needs
     /// to.
     fn clear_wake(&mut self);
 

@@ -249,7 +249,7 @@ impl Drop for UringQueue {
                     Some(libc::EINTR) => {}
                     Some(libc::EAGAIN | libc::EBUSY | libc::ENOMEM) => std::thread::yield_now(),
                     _ => {
-                        // The kernel may hold these buffers for ever, so nobody else may have them.
+                        // The kernel may hold these buffers for ever, so they cannot be used again.
                         std::mem::forget(std::mem::take(&mut self.slots));
                         return;
                     }

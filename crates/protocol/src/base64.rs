@@ -1,5 +1,5 @@
 //! Base64 as meta keys use it: the standard alphabet, padded. A foreign character is an error, where
-//! memcached skips it: two spellings of one key help nobody.
+//! memcached skips it: two spellings of one key are of no help.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

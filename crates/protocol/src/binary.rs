@@ -200,7 +200,7 @@ fn request<'a>(
     Step::Request { request, len: head }
 }
 
-/// The extras, read front to back; their length is checked, so what is not there reads as zero.
+/// The extras, read front to back; their length is checked, so missing ones read as zero.
 struct Extras<'a>(&'a [u8]);
 
 impl Extras<'_> {

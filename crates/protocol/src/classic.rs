@@ -101,7 +101,7 @@ fn read<'a>(keys: Keys<'a>, touch: Option<Exptime>, with_cas: bool) -> Get<'a> {
 /// `set|add|replace|append|prepend <key> <flags> <exptime> <bytes> [noreply]`,
 /// `cas <key> <flags> <exptime> <bytes> <unique> [noreply]`
 ///
-/// While the length is not known nothing can be swallowed and nobody knows whether an answer is wanted; once
+/// While the length is not known nothing can be swallowed and it is not known whether an answer is wanted; once
 /// it is, whatever else is wrong costs the data too, so that it is not taken for commands.
 #[inline]
 fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, mode: StoreMode, compares: bool) -> Step<'a> {

@@ -22,7 +22,7 @@ pub struct ItemInfo {
     pub stale: bool,
     /// This client won the right to refill it (`W`).
     pub won: bool,
-    /// Somebody else had already won it (`Z`).
+    /// Another client had already won it (`Z`).
     pub win_sent: bool,
     /// The item was stored under a key sent as base64, and shows its key so.
     pub key_is_binary: bool,

@@ -28,7 +28,7 @@ pub enum Outcome {
     TooLarge,
     /// No room, and nothing may be evicted.
     OutOfMemory,
-    /// A store's data was not followed by CR LF (for whoever streams the value itself).
+    /// A store's data was not followed by CR LF (for a caller that streams the value itself).
     BadDataChunk,
     /// Done: flush, verbosity, administrative commands; `version`, `mn`, `quit` answer in their own words.
     Ok,

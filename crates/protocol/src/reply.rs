@@ -5,7 +5,7 @@ use crate::item::ItemInfo;
 use crate::outcome::Outcome;
 use crate::{encode_binary, encode_classic, encode_meta};
 
-/// What was asked, as far as the answer's wording depends on it.
+/// The request, as far as the wording of its reply depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// Reads.
@@ -54,7 +54,7 @@ pub enum Reply<'a> {
         verb: Verb,
         /// The flag tokens as sent, in order, blanks between them.
         flags: &'a [u8],
-        /// `q`: hide what is to be expected (which depends on the verb); never errors.
+        /// `q`: hide the expected outcome (which depends on the verb); never errors.
         quiet: bool,
         /// `b`: the key came as base64 and is shown so.
         base64: bool,

@@ -79,7 +79,7 @@ pub struct Get<'a> {
     pub reply: Reply<'a>,
 }
 
-/// How a store treats what is there.
+/// How a store treats the present item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreMode {
     /// Store in any case.
@@ -103,7 +103,7 @@ pub struct Store<'a> {
     pub value_len: u32,
     /// The value; empty while only the head has been parsed ([`Step::Body`](crate::Step)).
     pub value: &'a [u8],
-    /// What to do with what is there.
+    /// How to treat the present item.
     pub mode: StoreMode,
     /// Opaque client flags.
     pub flags: u32,

@@ -1,5 +1,5 @@
-//! What is said in text, byte for byte, without the line end. Clients compare whole lines, so none of this is
-//! ours to word.
+//! The strings of the text protocol, byte for byte, without the line end. Clients compare whole lines, so none
+//! of this is ours to word.
 
 /// A verb that does not exist, or an administrative command that makes no sense.
 pub const ERROR: &str = "ERROR";

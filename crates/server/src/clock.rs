@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// rule).
 const RELATIVE_MAX: i64 = 60 * 60 * 24 * 30;
 
-/// Seconds since the machine started, which do not run backwards when somebody sets the time.
+/// Seconds since the machine started, which do not run backwards when the time is set.
 pub struct Clock {
     /// Unix time at second 0 of this clock.
     unix_base: i64,

@@ -22,7 +22,7 @@ macro_rules! counters {
         }
 
         impl Totals {
-            /// What was counted since `earlier`.
+            /// The counts since `earlier`.
             pub fn since(&self, earlier: &Totals) -> Totals {
                 Totals { $($name: self.$name.wrapping_sub(earlier.$name),)* }
             }

@@ -63,7 +63,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     let signals =
         Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(|error| format!("signals: {error}"))?;
     let listeners = bound.listen(&config)?;
-    // Last of all that can fail: whoever reads one of these finds a daemon that serves.
+    // Last of all that can fail: a daemon whose files can be read serves.
     let notices = announce(&config, &listeners)?;
     let shared = Arc::new(Shared::new(store, clock, config, io));
     if let Some(port) = listeners.iter().find_map(|listener| listener.port) {
@@ -99,13 +99,13 @@ fn announce(config: &Config, listeners: &[listen::Listener]) -> Result<Vec<Notic
     }
     if let Some(path) = &config.port_file {
         let put = Notice::put(path, listen::announcement(listeners), notice::is_port);
-        // It stays: it was asked for by whoever started the daemon, and tells of a port that was in use.
+        // The file stays: the operator asked for it, and it tells which port was in use.
         put.map_err(|error| format!("MEMCACHED_PORT_FILENAME: {error}"))?.leave();
     }
     Ok(notices)
 }
 
-/// Saves the memory. The workers are gone: what it holds is what was acknowledged.
+/// Saves the memory. The workers have ended, so it holds all that was acknowledged.
 fn save(shared: &Shared, saving: &memory::Saving) -> Result<ExitCode, String> {
     let bytes = saving.save(&shared.clock)?;
     if let Some(path) = &shared.config.state_file {

@@ -25,7 +25,7 @@ fn show(direction: u8, connection: i32, bytes: &[u8]) {
     log::echo(&line(direction, connection, bytes));
 }
 
-/// Returns what is shown of a request or a reply.
+/// Returns the part of a request or a reply that is shown.
 fn line(direction: u8, connection: i32, bytes: &[u8]) -> Vec<u8> {
     let mut line = vec![direction];
     line.extend_from_slice(connection.to_string().as_bytes());

@@ -1,4 +1,5 @@
-//! Listening sockets: bound when the daemon starts, listening once it can serve. Nobody is accepted here.
+//! Listening sockets: bound when the daemon starts, listening once it can serve. Connections are accepted
+//! elsewhere.
 
 use std::fs;
 use std::io;

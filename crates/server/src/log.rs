@@ -48,7 +48,7 @@ pub fn start() {
     let _ = tracing::subscriber::set_global_default(Log { limit: Mutex::new(Limit::default()) });
 }
 
-/// Writes `larder: TEXT` for the operator who started the daemon: why it cannot start, or ended badly.
+/// Writes `larder: TEXT` for the operator: why it cannot start, or ended badly.
 pub fn complain(text: &str) {
     queue().put(format!("larder: {text}\n").into_bytes());
 }

@@ -38,7 +38,7 @@ pub struct Saving {
 }
 
 impl Saving {
-    /// Saves it; nobody may change it any more. Answers its bytes.
+    /// Saves the memory, which must not change any more. Returns its bytes.
     ///
     /// # Errors
     /// A text for the operator.
@@ -133,7 +133,7 @@ pub fn open_store(config: &Config, ssd: &mut Ssd) -> Result<Opened, String> {
     // A state that was copied elsewhere before it was taken must not be taken again, so the SSD is another
     // from now on.
     if is_cold || saving.is_some() {
-        // In this order: whoever finds the memory ready finds an SSD with nothing older on it.
+        // In this order: an SSD beside a memory that is ready has nothing older on it.
         ssd.renew()?;
         store.make_ready(&store_config, &ssd.identity());
     }
@@ -323,8 +323,8 @@ fn clock_name(random: u64) -> String {
     }
 }
 
-/// Refuses a new file that its file system has too little room for. One with content needs no room but for what it
-/// gave back.
+/// Refuses a new file that its file system has too little room for. One with content needs no room but for what
+/// it gave back.
 fn check_room(path: &Path, file: &File, wanted_bytes: u64) -> Result<(), String> {
     let (Ok(system), Ok(file)) = (rustix::fs::fstatvfs(file), file.metadata()) else {
         return Ok(());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// More than such a file ever holds.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// A file that was written, and what was written to it. It goes with its value, if it is still the same.
+/// A file that was written, and its content. It goes with its value, if it is still the same.
 pub struct Notice {
     path: PathBuf,
     text: String,
@@ -21,7 +21,7 @@ impl Notice {
     /// lines `is_own`.
     ///
     /// # Errors
-    /// What is wrong and what to do; nothing is changed then.
+    /// The problem and its remedy; nothing is changed then.
     pub fn put(path: &Path, text: String, is_own: fn(&str) -> bool) -> Result<Notice, String> {
         let shown = path.display();
         match may_be_replaced(path, is_own) {
@@ -36,7 +36,7 @@ impl Notice {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{}.new", std::process::id()));
         let partial = PathBuf::from(name);
-        // Never through a link, and never over what is there.
+        // Never through a link, and never over an existing file.
         let made = File::options().write(true).create_new(true).mode(0o644).open(&partial);
         let put = made.and_then(|mut file| {
             let put = file.write_all(text.as_bytes()).and_then(|()| fs::rename(&partial, path));

@@ -30,7 +30,7 @@ impl OwnedFile {
     /// Opens the file for this process alone; a missing one is made, with mode 0600.
     ///
     /// # Errors
-    /// What is wrong with the path and what to do about it. Nothing is changed then.
+    /// The problem with the path and its remedy. Nothing is changed then.
     pub fn open(path: &Path) -> Result<OwnedFile, String> {
         let path = resolve(path)?;
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
@@ -103,7 +103,7 @@ fn lock(file: &File) -> Result<(), String> {
 /// made it.
 ///
 /// # Errors
-/// The directory does not exist, or other users may replace what is in it.
+/// The directory does not exist, or other users may replace its files.
 pub fn resolve(path: &Path) -> Result<PathBuf, String> {
     let mut path = path.to_path_buf();
     for _ in 0..LINKS_MAX {

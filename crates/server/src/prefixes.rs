@@ -54,7 +54,7 @@ impl Prefixes {
         self.is_on.load(Relaxed)
     }
 
-    /// Starts or stops the counting; what was counted stays.
+    /// Starts or stops the counting; the counts stay.
     pub fn turn(&self, on: bool) {
         self.is_on.store(on, Relaxed);
     }

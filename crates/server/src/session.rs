@@ -190,7 +190,7 @@ pub struct Session {
     wire: Option<Wire>,
     /// Bytes that have come and are not consumed.
     input: Input,
-    /// What is to be sent.
+    /// The output to be sent.
     pub out: Output,
     pub(crate) wait: Wait,
     receiving: Option<Box<Receiving>>,
@@ -301,7 +301,7 @@ impl Session {
         std::mem::take(&mut self.extra_cost) + std::mem::take(&mut self.executed) * REQUEST_COST_BYTES
     }
 
-    /// Executes nothing further; what is under way is still answered.
+    /// Executes nothing further; requests in progress are still answered.
     pub fn close(&mut self) {
         self.closing = true;
         self.receiving = None;
@@ -349,7 +349,7 @@ impl Session {
         self.advance(ctx, &[]);
     }
 
-    /// The peer sent `fresh`; executes what is complete.
+    /// The peer sent `fresh`; executes all complete requests.
     pub fn advance(&mut self, ctx: &mut Ctx<'_>, fresh: &[u8]) {
         self.more = false;
         if self.input.is_empty() {

@@ -91,7 +91,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// The devices, for who reads and writes them.
+    /// The devices, to be read and written.
     pub fn devices(self) -> Vec<Arc<dyn Device>> {
         self.files.into_iter().map(|file| Arc::new(file) as Arc<dyn Device>).collect()
     }

@@ -80,12 +80,13 @@ const LISTENERS: u64 = u64::MAX - 1024;
 /// How often the loop turns with nothing to do. A timer of its own does it: a limit to each sleep would have
 /// the kernel set and clear one every time, which under a hypervisor costs as much as a small request.
 const TICK: Duration = Duration::from_millis(100);
-/// How long the loop sleeps with somebody waiting for room.
+/// How long the loop sleeps while a connection waits for room.
 const ROOM_TICK: Duration = Duration::from_millis(1);
-/// After so much has been received, what the SSD has brought goes out before more is received: large values from many
-/// peers at once would else keep those waiting who only read.
+/// After so much has been received, what the SSD has brought goes out before more is received: large values
+/// from many peers at once would otherwise delay peers that only read.
 const RECEIVED_BYTES_MAX: usize = 64 << 10;
-/// How long a worker gives turns before it looks at its sockets again: so long a light request waits for heavy ones.
+/// How long a worker gives turns before it looks at its sockets again: so long a light request waits for heavy
+/// ones.
 const TURNS_TIME: Duration = Duration::from_millis(2);
 /// How long a stopping worker waits for its connections to finish.
 const DRAIN: Duration = Duration::from_secs(3);

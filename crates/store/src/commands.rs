@@ -1,7 +1,7 @@
 //! What each command means, over both tiers alike. One lookup serves them all.
 //!
 //! Every operation is called with the key, its hash, the time, the outcome of the read it asked for last time
-//! (if it did), and answers a [`Step`]. An operation that changes an item on the SSD reads it, then checks
+//! (if it did), and returns a [`Step`]. An operation that changes an item on the SSD reads it, then checks
 //! under the shard's lock that the entry is still the one it read, and else starts over; the changed item
 //! lives in RAM. An operation that may be done with the header reads no more of a large item, and reads the
 //! item whole if the header says that it must. Plain reads are answered from what was read even if the item
@@ -166,7 +166,7 @@ fn write(
     if let Some((slot, entry)) = old.filter(|(_, entry)| entry.state() == State::Ram)
         && shard.overwrite(tiers, entry, header, call.key, value)
     {
-        // It keeps its place in the queue, so nothing else tells a busy counter from one that nobody wants.
+        // It keeps its place in the queue, so nothing else tells a busy counter from an unused one.
         shard.index.set(slot, entry.bumped());
         return Attempt::Done(());
     }

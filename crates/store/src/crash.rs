@@ -29,7 +29,7 @@ pub fn arm(steps: u64, at_death: impl FnOnce() + 'static) {
     AT_DEATH.set(Some(Box::new(at_death)));
 }
 
-/// Ends the countdown; answers whether it was still running.
+/// Ends the countdown; returns whether it was still running.
 pub fn disarm() -> bool {
     AT_DEATH.set(None);
     STEPS_LEFT.replace(0) > 0
@@ -37,7 +37,7 @@ pub fn disarm() -> bool {
 
 /// Something of the arena is about to change, after which it may look half done. All stores before this instant
 /// come before all behind it: one thread's stores reach memory in the order they are made in, or look so to
-/// whoever maps it after the process, so only the compiler must be kept from moving them.
+/// the process that maps it next, so only the compiler must be kept from moving them.
 #[inline(always)]
 pub(crate) fn step() {
     compiler_fence(SeqCst);

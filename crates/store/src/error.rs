@@ -26,7 +26,7 @@ pub enum OpenError {
     },
     /// A limit or size is beyond what an index entry can address.
     TooLarge {
-        /// What is too large.
+        /// The limit that was exceeded, in words.
         what: &'static str,
         /// As configured, in bytes.
         bytes: u64,

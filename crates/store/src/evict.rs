@@ -1,4 +1,4 @@
-//! Who leaves RAM when a segment is needed, after S3-FIFO (Yang et al., SOSP 2023): a small queue on
+//! Which items leave RAM when a segment is needed, after S3-FIFO (Yang et al., SOSP 2023): a small queue on
 //! probation, a main queue, two bits of frequency. What leaves goes to the SSD, back to its unchanged copy
 //! there, or nowhere.
 
@@ -40,16 +40,16 @@ pub(crate) enum Evicted {
 /// The small queue's share of the RAM tier, one in this many segments.
 const SMALL_SHARE: u32 = 10;
 
-/// What a segment costs beside its records, to seal and write a large one, to unqueue and to give back: one for so
-/// many bytes of it, and at most as much.
+/// What a segment costs beside its records, to seal and write a large one, to unqueue and to give back: one for
+/// so many bytes of it, and at most as much.
 const SEGMENT_WORK_BYTES: usize = 1024;
 const SEGMENT_WORK_MAX: usize = 64;
 
 /// An item of at most one in this many parts of the mean size goes on to the main queue unread.
 const SLIGHT_PARTS: u64 = 2;
 
-/// The frequency of an item that moves to the SSD, where it is all that can say that somebody has read the
-/// item: none if nobody has, some if anybody has.
+/// The frequency of an item that moves to the SSD, where only this tells whether the
+/// item has been read: 0 if not, at least 1 if so.
 fn freq_on_ssd(entry: Entry, header: &Header) -> u8 {
     if header.item_flags & FETCHED == 0 { 0 } else { entry.freq().max(1) }
 }
@@ -78,7 +78,7 @@ impl Shard {
             let queue = if tiers.pool.queue_of(cursor.id) == 1 { RamQueue::Small } else { RamQueue::Main };
             return Some((queue, cursor.id));
         }
-        // What nobody can see any more goes before anything that somebody may want.
+        // Expired and flushed items go before any other.
         let spent = self.queue(RamQueue::Main).front().is_some_and(|id| self.looks_spent(tiers, now, id));
         let small_due = !spent && self.queue(RamQueue::Small).segments + 1 > self.segments() / SMALL_SHARE;
         let order = match small_due {
@@ -155,12 +155,12 @@ impl Shard {
         let ram_only = tiers.log.is_off() || header.value_len as usize > SSD_VALUE_BYTES_MAX;
         if let Some(ssd_copy) = self.ssd_copy_of(tiers, entry) {
             let there = Entry::ssd(entry.tag(), 0, ssd_copy);
-            // What is being moved is not looked at twice.
+            // An item that is being moved is not looked at twice.
             if tiers.ssd_is_live(there, now) && !tiers.log.table.is_cleaning(ssd_copy) {
                 return Fate::ToSsdCopy(ssd_copy);
             }
         }
-        // What fits is not dropped because of what was overwritten.
+        // Room that overwritten records take does not evict items that fit.
         let fits = entry.state() == State::Ram && self.is_sparse();
         let kept_or = |gone| if tiers.evict && !fits { gone } else { Fate::Keep(freq) };
         if ram_only {

@@ -273,7 +273,7 @@ impl Index {
             .filter(|entry| entry.state() != State::Empty)
     }
 
-    /// Empties every entry that `keep` does not want; answers how many stay.
+    /// Empties every entry that `keep` does not want; returns how many stay.
     pub(crate) fn keep(&mut self, mut keep: impl FnMut(Entry) -> bool) -> u64 {
         let mut kept = 0;
         for bucket in 0..self.count() {
@@ -326,7 +326,7 @@ impl Index {
         true
     }
 
-    /// Empties every entry of one bucket that `dead` says is dead; answers how many.
+    /// Empties every entry of one bucket that `dead` says is dead; returns how many.
     pub(crate) fn sweep(&mut self, bucket: u32, mut dead: impl FnMut(Entry) -> bool) -> u32 {
         let mut swept = 0;
         for entry in &mut self.buckets.get_mut(bucket as usize).0 {

@@ -18,7 +18,7 @@ pub(crate) enum Needs {
 /// no longer than one page, and other items of the page share it.
 const WHOLE_BYTES_MAX: usize = 2 * PAGE_BYTES;
 
-/// One read of the SSD for the caller to perform; then call the same operation again with what was read.
+/// One read of the SSD for the caller to perform; then call the same operation again with the bytes read.
 #[derive(Clone, Debug)]
 pub struct ReadPlan {
     pub(crate) entry: Entry,
@@ -39,7 +39,7 @@ impl ReadPlan {
         ReadPlan { entry, read, brings, epoch }
     }
 
-    /// Whether it brings what is needed.
+    /// Whether it reads all that the operation needs.
     pub(crate) fn serves(&self, needs: Needs) -> bool {
         needs == Needs::Header || self.brings == Needs::Value
     }
@@ -70,7 +70,7 @@ impl ReadPlan {
 /// The outcome of a [`ReadPlan`].
 #[derive(Clone, Copy)]
 pub struct Loaded<'a> {
-    /// What was to be read.
+    /// The read that was planned.
     pub plan: &'a ReadPlan,
     /// What the device gave; `None` when the read failed.
     pub bytes: Option<&'a [u8]>,

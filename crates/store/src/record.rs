@@ -10,9 +10,9 @@ pub(crate) const SSD_COPY_BYTES: usize = 12;
 
 /// The item has been read since it was stored.
 pub(crate) const FETCHED: u8 = 1;
-/// Marked stale by `md I` or an older `ms I`: readable, and somebody should recache it.
+/// Marked stale by `md I` or an older `ms I`: readable, and due to be recached.
 pub(crate) const STALE: u8 = 2;
-/// Somebody has been told to recache it.
+/// A client has been told to recache it.
 pub(crate) const WIN_SENT: u8 = 4;
 /// Stored under a key that was sent base64-encoded.
 pub(crate) const KEY_BINARY: u8 = 8;

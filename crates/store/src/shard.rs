@@ -40,7 +40,7 @@ pub(crate) struct ShardHead {
     pub ram_bytes: u64,
     /// Items that left RAM for nowhere, by the eviction policy.
     pub evictions: u64,
-    /// Of these, how many nobody had read.
+    /// Of these, how many had never been read.
     pub evicted_unread: u64,
     /// Entries that gave way because both their buckets were full.
     pub index_evictions: u64,
@@ -539,7 +539,7 @@ impl Shard {
         tiers.pool.write_log(&mut self.owner, (id, at + header.bytes()), &nowhere);
     }
 
-    /// Makes a large record that has arrived the shard's own; answers its place in the tier. The place of its
+    /// Makes a large record that has arrived the shard's own; returns its place in the tier. The place of its
     /// `copy` on the SSD, if it has one, is kept before the record.
     pub(crate) fn adopt(
         &mut self,

@@ -1,4 +1,4 @@
-//! The store: shards behind locks over the two tiers, and the work that is nobody's request: making room,
+//! The store: shards behind locks over the two tiers, and the work that no request asks for: making room,
 //! writes, upkeep.
 
 mod ages;
@@ -81,7 +81,7 @@ pub struct Config {
 pub enum Step<T> {
     /// It is done.
     Done(T),
-    /// It needs this read; then call again with what was read.
+    /// It needs this read; then call again with its outcome.
     Read(ReadPlan),
     /// Room is being made, in bounded steps: serve others, then call again.
     Again,
@@ -285,7 +285,7 @@ impl Store {
         self.tiers.log.is_off()
     }
 
-    /// The upkeep nobody waits for; call it now and then (some times a second).
+    /// Runs the upkeep that no request waits for; call it now and then (some times a second).
     pub fn upkeep(&self, now: Seconds) {
         self.tick(now);
         self.tiers.log.health.tick(now);
@@ -382,7 +382,7 @@ impl Store {
         self.writes_pending() == 0
     }
 
-    /// Recounts what is kept count of and compares; for tests, while nobody else uses the store. Describes
+    /// Recounts all counts and compares them; for tests, while no other thread uses the store. Describes
     /// the first difference.
     pub fn check(&self) -> Result<(), String> {
         let pool = &self.tiers.pool;

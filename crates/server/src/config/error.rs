@@ -14,7 +14,7 @@ pub enum ConfigError {
     File {
         /// The file named by `--config` or `LARDER_CONFIG`.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         message: String,
     },
     /// Every value is valid by itself, but they cannot be had together.

@@ -19,7 +19,7 @@ use super::{ssd, values, words};
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody gave it.
+    /// It was not given.
     Default,
     /// The configuration file.
     File(PathBuf),

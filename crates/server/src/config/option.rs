@@ -95,7 +95,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// What an option is when nobody gives it.
+/// The value of an option that is not given.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fallback {
     /// This value.
@@ -114,7 +114,7 @@ pub enum Fallback {
     },
 }
 
-/// What comes of an option that is given.
+/// The effect of an option that is given.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Effect {
     /// It does what memcached's, or Larder's, documentation says.
@@ -155,7 +155,7 @@ pub struct Opt {
     pub default: Fallback,
     /// Where the help shows it.
     pub group: Group,
-    /// What comes of giving it.
+    /// The effect of giving it.
     pub effect: Effect,
     /// What it does, in a sentence or two without a full stop at the end.
     pub help: &'static str,

@@ -157,7 +157,7 @@ pub struct Config {
 
     /// To be printed at start, one a line.
     pub warnings: Vec<String>,
-    /// What was given and has no effect, as `-f` or `-o hashpower`; for one line at `-v`.
+    /// Options given without effect, as `-f` or `-o hashpower`; for one line at `-v`.
     pub ignored: Vec<String>,
     /// All values as given, with their origins.
     pub(super) raw: Layer,
@@ -177,7 +177,7 @@ impl Config {
         }
     }
 
-    /// What was given and has no effect, with its origin.
+    /// Options given without effect, with their origins.
     pub(super) fn without_effect(raw: &Layer) -> Vec<String> {
         let mut names = Vec::new();
         for opt in OPTIONS.iter().filter(|opt| opt.effect == Effect::Ignored) {

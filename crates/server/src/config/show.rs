@@ -62,7 +62,7 @@ fn bound(config: &Config) -> String {
     )
 }
 
-/// What stands for a value nobody gave: most are off, the others are worked out later than here.
+/// Shown for a value that was not given: most are off, the others are worked out later than here.
 fn absent(opt: &Opt) -> &'static str {
     if matches!(opt.default, Fallback::Computed { .. }) { "automatic" } else { "none" }
 }

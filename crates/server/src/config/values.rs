@@ -1,4 +1,4 @@
-//! Texts to values: sizes, rates, numbers, switches. Errors say what was read and what form is expected.
+//! Texts to values: sizes, rates, numbers, switches. Errors show the text and name the expected form.
 
 /// One kibibyte, in bytes.
 pub const KIB: u64 = 1 << 10;

@@ -30,7 +30,7 @@ pub struct Word {
     pub kind: WordKind,
     /// Its value when not given; `yes` and `no` for switches.
     pub default: &'static str,
-    /// What comes of giving it.
+    /// The effect of giving it.
     pub effect: Effect,
     /// What it does, for the help; empty for what has no effect.
     pub help: &'static str,
@@ -135,7 +135,7 @@ pub const WORDS: &[Word] = {
 /// Splits one `-o` value into its words and their checked values.
 ///
 /// # Errors
-/// A word nobody knows (`Illegal suboption "word"`, as memcached says), a value that is missing, superfluous
+/// An unknown word (`Illegal suboption "word"`, as memcached says), a value that is missing, superfluous
 /// or of the wrong form, or a word that is refused.
 pub fn parse(text: &str) -> Result<Vec<(&'static Word, String)>, String> {
     text.split(',').map(str::trim).filter(|piece| !piece.is_empty()).map(piece).collect()

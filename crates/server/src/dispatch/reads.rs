@@ -101,7 +101,7 @@ fn wants_value(get: &Get<'_>) -> bool {
     get.value || matches!(get.reply, Reply::Classic { .. })
 }
 
-/// What is asked of the store for one key.
+/// The store's request for one key.
 fn fetch_of(ctx: &Ctx<'_>, get: &Get<'_>, key: &Key<'_>) -> Fetch {
     let expiry = |exptime| ctx.shared.clock.expiry(exptime, ctx.now);
     Fetch {
@@ -180,7 +180,7 @@ impl Session {
                     None
                 }
             };
-            // What was vivified was not there.
+            // A vivified item was not there before.
             (found.filter(|found| !found.created).map(|found| found.tier), part)
         });
         match step {
@@ -224,7 +224,8 @@ impl Session {
             }
             Step::Busy => self.wait_for_room(ctx),
             Step::NoMemory => {
-                // A classic read ends with END whatever became of its keys: an error line would be a second reply.
+                // A classic read ends with END whatever became of its keys: an error line would be a second
+                // reply.
                 if matches!(get.reply, Reply::Classic { .. }) {
                     count_get(ctx, key.bytes(), None, get.touch.is_some(), false);
                 } else {

@@ -25,7 +25,7 @@ pub(crate) fn is_too_large(ctx: &Ctx<'_>, key_len: usize, value_len: usize) -> b
     (key_len + value_len + MEMCACHED_OVERHEAD_BYTES) as u64 > ctx.shared.config.item_size_max_bytes
 }
 
-/// What is asked of the store.
+/// The store's request.
 pub(crate) fn put_of(ctx: &Ctx<'_>, request: &StoreRequest<'_>) -> Put {
     let expiry = |exptime| ctx.shared.clock.expiry(exptime, ctx.now);
     Put {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use tracing::Event;
 use tracing::field::{Field, Visit};
 
-/// The most bytes of a line; what is longer is cut.
+/// The most bytes of a line; a longer one is cut.
 pub(super) const BYTES_MAX: usize = 2048;
 
 /// Returns the line of an event. `left_out` is how many lines of its place were not written before it.

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is in the queue.
+/// The lines in the queue.
 enum Entry {
     Line(Vec<u8>),
     /// To be answered once everything before it is written.

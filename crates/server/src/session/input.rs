@@ -21,7 +21,7 @@ impl Input {
         self.bytes.len() == self.consumed
     }
 
-    /// What is left.
+    /// The bytes left.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.consumed..]
     }

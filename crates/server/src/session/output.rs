@@ -53,7 +53,7 @@ impl Output {
         }
     }
 
-    /// Takes a lent buffer back, unless most of it is still to be sent. Who has nothing to say keeps no
+    /// Takes a lent buffer back, unless most of it is still to be sent. A connection with no output keeps no
     /// buffer.
     pub fn give_back(&mut self, buffer: &mut Vec<u8>) {
         let rest = if self.tail.is_empty() {

@@ -147,7 +147,7 @@ impl Session {
         used
     }
 
-    /// Moves what has come of a value to the store's memory, and takes memory for what comes next. Returns how
+    /// Moves the received bytes of a value to the store's memory, and takes memory for the next ones. Returns how
     /// much was moved.
     fn take_bytes(
         &self,

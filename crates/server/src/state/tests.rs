@@ -1,4 +1,4 @@
-//! What is saved and taken, and what is left alone.
+//! States that are saved and taken, and files that are left alone.
 
 use super::page::{AT_CRC, page_crc};
 use super::*;

@@ -1,4 +1,4 @@
-//! Taking connections from the listeners: handing them out in turn, and refusing what is too many.
+//! Accepts connections: hands them to the workers in turn, and refuses those over the limit.
 //!
 //! A connection over the limit is told so and closed. With `no_maxconns_fast` it waits in the kernel's queue for
 //! another to end, but not for ever: after a while all that wait are refused.

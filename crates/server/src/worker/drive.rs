@@ -1,5 +1,5 @@
-//! Driving a connection: receive what is there, execute it, send what can be sent, and account for the memory
-//! that stays.
+//! Drives a connection: receives its input, executes it, sends replies as far as they go, and accounts for the
+//! memory that stays.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -286,7 +286,7 @@ impl Worker {
         };
         let len = match result {
             Ok(0) => {
-                // What was asked before the end is still answered.
+                // Requests before the end are still answered.
                 self.with_session(token, share, grant.output_bytes, |session, _| session.close());
                 return true;
             }

@@ -45,7 +45,7 @@ impl Wanted {
     }
 }
 
-/// The I/O queue and what is in it.
+/// The I/O queue and its operations.
 pub(super) struct InFlight {
     queue: Option<Box<dyn IoQueue>>,
     operations: Vec<Option<Operation>>,
@@ -171,7 +171,7 @@ impl InFlight {
         if queue.submit(u64::from(place), op).is_err() {
             match self.take(u64::from(place)) {
                 Some(Operation::Read { token, wanted }) => self.deferred.push((token, wanted)),
-                // Nobody waits for it, but the store counts on an outcome.
+                // No request waits for it, but the store needs its outcome.
                 Some(Operation::Readmission(plan)) => {
                     shared.store.readmit(Loaded { plan: &plan, bytes: None }, now)
                 }
@@ -276,7 +276,7 @@ impl Worker {
                     }
                     session.read_done(ctx, ticket, plan, buffer, bytes);
                 });
-                // The reply is within what was taken for the read.
+                // The reply needs no more memory than was taken for the read.
                 self.settle(token, read_bytes);
                 if is_last {
                     self.drive(token);

@@ -1,4 +1,4 @@
-//! Reading an item, and what reading may change: expiry, frequency, who recaches a stale item.
+//! Reads an item. A read may change its expiry, its frequency, and which client recaches it once it is stale.
 
 use super::lookup::{FoundItem, Look, SsdLookup, is_gone};
 use super::{Attempt, Call, write};
@@ -73,7 +73,7 @@ pub struct Found<'a> {
     pub fetched: bool,
     /// Whether it is marked stale.
     pub stale: bool,
-    /// Whether somebody had been told to recache it before.
+    /// Whether a client had been told to recache it before.
     pub win_sent: bool,
     /// Whether this caller is the one to recache it.
     pub won: bool,

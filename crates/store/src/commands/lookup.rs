@@ -147,7 +147,7 @@ impl Shard {
         page.find(hash.tag(), key, |key| self.index.are_rivals(hash, tiers.hasher.hash(key)))
     }
 
-    /// Returns what is needed of the key's item in the pages that were read, if they are what the plan meant; an
+    /// Returns the needed part of the key's item in the pages that were read, if they are what the plan meant; an
     /// expired or flushed record is [`SsdLookup::Gone`]. `Err` when a page is not what it should be.
     pub(super) fn find_loaded<'l>(
         &self,
@@ -168,7 +168,7 @@ impl Shard {
         }
     }
 
-    /// Looks up what is needed of the key's item; removes what turns out to be expired, flushed, overwritten on
+    /// Looks up the needed part of the key's item; removes an item found to be expired, flushed, overwritten on
     /// the SSD or unreadable.
     pub(super) fn look<'l>(&mut self, tiers: &Tiers, call: &Call<'l>, needs: Needs) -> Look<'l> {
         let Some((slot, entry)) = self.index.find(call.hash) else {

@@ -12,7 +12,7 @@ use crate::shard::Shard;
 use crate::store::{Step, Store};
 use crate::tiers::Tiers;
 
-/// What storing does with what is there.
+/// How a store treats the present item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutMode {
     /// Store in any case.
@@ -41,7 +41,7 @@ pub enum Payload<'a> {
 /// What to store and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Put {
-    /// What to do with what is there.
+    /// How to treat the present item.
     pub mode: PutMode,
     /// Opaque client flags.
     pub client_flags: u32,
@@ -100,8 +100,8 @@ impl Incoming {
         self.record.spare()
     }
 
-    /// Whether it has to wait, since others on their way in have been promised too much of the RAM tier: all of them
-    /// together at most half of it.
+    /// Whether it has to wait, since others on their way in have been promised too much of the RAM tier: all of
+    /// them together at most half of it.
     pub fn waits(&self) -> bool {
         self.record.waits()
     }

@@ -222,7 +222,7 @@ pub(crate) fn class_of_pages(pages: u32) -> u8 {
     (16 + doubling * 4 + step) as u8
 }
 
-/// How many pages a read of `class` covers: at least what was stored, at most a quarter more.
+/// How many pages a read of `class` covers: at least those stored, at most a quarter more.
 pub(crate) fn pages_of_class(class: u8) -> u32 {
     let class = u32::from(class);
     if class < 16 {

@@ -1,4 +1,4 @@
-//! From a key to its place: which shard, which bucket, which tag. Seeded per store, so nobody can aim keys at
+//! From a key to its place: which shard, which bucket, which tag. Seeded per store, so no client can aim keys at
 //! one bucket.
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};

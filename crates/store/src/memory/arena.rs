@@ -2,7 +2,7 @@
 //!
 //! Offsets, never pointers, are kept inside the arena, so the same bytes can be mapped again at another
 //! address by a later process (`header` says what it finds). A [`Region`] is an owned slice of the mapping:
-//! whoever holds it has it alone. Memory that changes owners while the store runs (RAM segments) is handed
+//! its holder is the only user. Memory that changes owners while the store runs (RAM segments) is handed
 //! out as a [`SharedRegion`], whose users prove their claim.
 
 use std::fs::File;
@@ -78,7 +78,7 @@ impl Arena {
     pub(crate) fn new(bytes: usize, file: Option<&File>) -> io::Result<Arena> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a null hint lets the kernel choose free addresses, so nothing existing is replaced. A file
-        // mapping is shared with whoever else maps the file; the store's lock on it keeps others out.
+        // mapping is shared with any other process that maps the file; the store's lock on it keeps others out.
         let start = unsafe {
             match file {
                 None => mmap_anonymous(
@@ -219,7 +219,7 @@ impl<T: Plain> Strided<T> {
         self.len
     }
 
-    /// Where the first value is, for those who do not look, and how many bytes lie between one and the next.
+    /// Returns the address of the first value, for prefetching, and the bytes between two values.
     pub(crate) fn address(&self) -> (usize, usize) {
         (self.first.addr().get(), size_of::<T>() << self.shift)
     }
@@ -240,7 +240,7 @@ impl<T: Plain> Strided<T> {
     }
 }
 
-/// Bytes of the arena whose parts change owners; every access states who owns the part.
+/// Bytes of the arena whose parts change owners; every access states the part's owner.
 pub(crate) struct SharedRegion {
     start: NonNull<u8>,
     bytes: usize,
@@ -257,7 +257,7 @@ impl SharedRegion {
         self.bytes
     }
 
-    /// Where it begins, for those who do not look.
+    /// Returns the address of its beginning, for prefetching.
     pub(crate) fn address(&self) -> usize {
         self.start.addr().get()
     }
@@ -294,7 +294,7 @@ impl SharedRegion {
     }
 
     /// # Safety
-    /// Nobody writes `at..at+len` while the slice lives.
+    /// `at..at+len` is not written while the slice lives.
     pub(crate) unsafe fn slice(&self, at: usize, len: usize) -> &[u8] {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));
         // SAFETY: inside the region (asserted), initialised (mapped), unchanged meanwhile (caller).
@@ -302,7 +302,7 @@ impl SharedRegion {
     }
 
     /// # Safety
-    /// Nobody else reads or writes `at..at+len` while the slice lives.
+    /// `at..at+len` is not read or written elsewhere while the slice lives.
     #[expect(clippy::mut_from_ref, reason = "exclusivity is the caller's proof, not the borrow's")]
     pub(crate) unsafe fn slice_mut(&self, at: usize, len: usize) -> &mut [u8] {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));

@@ -50,7 +50,7 @@ const AT_EVICT: usize = 40;
 const AT_LAYOUT: usize = 48;
 const AT_SIZES: usize = AT_LAYOUT + 12 * 8;
 const AT_SIZES_END: usize = AT_SIZES + 5 * 8;
-/// The end of what is written once.
+/// The end of the fields that are written once.
 const AT_CAS: usize = HEADER_PAGE_BYTES - 128;
 const AT_SSD: usize = HEADER_PAGE_BYTES - 24;
 const AT_FLUSH: usize = HEADER_PAGE_BYTES - 16;
@@ -64,7 +64,7 @@ pub enum Cold {
     NoFile,
     /// The file is new, or was empty.
     New,
-    /// Whoever made it did not come to the end.
+    /// The process that began it ended before it was complete.
     Unfinished,
     /// What it holds is laid out as another version of the store does.
     OtherVersion {
@@ -170,7 +170,7 @@ pub(crate) struct Identity<'a> {
 pub(crate) enum Content {
     /// A whole arena, of this seed.
     Arena(u64),
-    /// Nothing of use, and nothing of anybody else's.
+    /// Content without use, which belongs to no other program.
     Useless(Cold),
     /// An arena that would be of use with the options it was made for.
     OtherOptions(MadeFor),
@@ -335,7 +335,7 @@ impl Header {
         let _ = self.flush().fetch_update(Relaxed, Relaxed, flushed);
     }
 
-    /// Makes a flush pending, in place of what was.
+    /// Makes a flush pending, in place of an earlier one.
     pub(crate) fn flush_later(&self, at: u32) {
         let planned = |word: u64| Some(word & !u64::from(u32::MAX) | u64::from(at));
         let _ = self.flush().fetch_update(Relaxed, Relaxed, planned);
@@ -347,7 +347,7 @@ impl Header {
         let word = self.flush().load(Relaxed);
         if word as u32 <= now {
             let flushed = ((word >> 32) + 1) << 32 | u64::from(NEVER);
-            // Whoever loses found it carried out, or replaced.
+            // If the exchange fails, another thread has carried it out or replaced it.
             let _ = self.flush().compare_exchange(word, flushed, Relaxed, Relaxed);
         }
     }

@@ -33,8 +33,8 @@ pub(crate) struct Layout {
     pub write_buffer_bytes: usize,
     pub write_buffers: u32,
     pub ssd_segments: u32,
-    /// Memory, and addresses behind it for an index that grows: those take no memory of their own, since RAM segments
-    /// give way to them.
+    /// Memory, and addresses behind it for an index that grows: those take no memory of their own, since RAM
+    /// segments give way to them.
     pub arena_bytes: u64,
     pub reserve_bytes: u64,
     pub index_bytes: u64,
@@ -56,7 +56,8 @@ const BUCKET_BYTES: u64 = 64;
 const BUCKET_ENTRIES: u64 = 8;
 /// RAM, too, has an index for items of this size, as small as memcached's smallest common ones.
 const RAM_ITEM_BYTES: u64 = 96;
-/// Without an SSD the index grows: it begins as one for items of this size, and may grow to one for items of that.
+/// Without an SSD the index grows: it begins as one for items of this size, and may grow to one for items of
+/// that.
 const GROWS_FROM_ITEM_BYTES: u64 = 1024;
 const GROWS_TO_ITEM_BYTES: u64 = 64;
 /// Keys that left and are remembered, a byte each, for every item that RAM would hold.
@@ -110,7 +111,7 @@ impl Layout {
             _ => 1_u64 << (ram_estimate / shards / 64).clamp(16 << 10, 256 << 10).ilog2(),
         };
         // What left is remembered for as long as others stay: without an SSD, as many as RAM holds, and no
-        // more, since what comes back later than that is not wanted soon either. With one, as many as
+        // more, since a key that comes back later is not wanted soon either. With one, as many as
         // both tiers hold, within a part of RAM that does not show.
         let ram_items = ram_estimate / item;
         let ghosts = (ram_items + ssd_bytes / item).min(ram_items * GHOSTS_PER_RAM_ITEM_MAX);

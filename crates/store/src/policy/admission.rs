@@ -9,11 +9,11 @@ pub enum Admission {
     #[default]
     All,
     /// Once the SSD is full of live items, only those that were read or stored again: pays where most items
-    /// are never wanted again, and protects what is on the SSD from them.
+    /// are never wanted again, and protects the items on the SSD from them.
     Returning,
 }
 
-/// What is known of an item that leaves RAM.
+/// An item that leaves RAM, as far as the decision goes.
 pub(crate) struct Candidate {
     pub from: RamQueue,
     pub seconds_left: Option<u32>,

@@ -8,7 +8,8 @@ use crate::clock::Seconds;
 /// gets them.
 pub(crate) struct WriteBudget {
     bytes_per_second: Option<u64>,
-    /// Up to when it has been filled, and what is left; below zero by what was written beyond it.
+    /// The second up to which it has been filled, and the bytes left, which are negative after a write beyond
+    /// them.
     state: Mutex<(Seconds, i64)>,
 }
 

@@ -1,4 +1,4 @@
-//! The pool of RAM segments: who owns which, and the only way to their bytes.
+//! The pool of RAM segments: the owner of each, and the only access to their bytes.
 //!
 //! A segment is free, owned by a shard (whose lock the caller holds: it has the shard's [`Owner`]), reserved
 //! for a large value on its way in ([`Reservation`]), or a zombie: given up by its shard while readers still
@@ -13,8 +13,8 @@
 //!                     +--> free                +-------------> zombie ---------> free
 //! ```
 //! A *log* segment is written by its owner at any time and never pinned. A *large* segment belongs to one
-//! record, is never written again, and can be pinned. There is no edge from reserved to zombie: nobody can
-//! pin what was never adopted.
+//! record, is never written again, and can be pinned. There is no edge from reserved to zombie: a
+//! segment that was never adopted cannot be pinned.
 
 mod log;
 pub(crate) mod recover;
@@ -58,8 +58,8 @@ pub(crate) struct SegmentMeta {
     demoting: AtomicU32,
 }
 
-/// Whose a segment is: one of these, or an owner's number. Each look at a record reads it, so these words lie apart
-/// from the rest of the table, sixteen segments to a cache line.
+/// Whose a segment is: one of these, or an owner's number. Each look at a record reads it, so these words lie
+/// apart from the rest of the table, sixteen segments to a cache line.
 pub(crate) type OwnerWord = AtomicU32;
 const FREE: u32 = 0;
 const RESERVED: u32 = 1;
@@ -117,7 +117,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A pool of which nobody has anything yet.
+    /// A pool with all segments free.
     pub(crate) fn new(
         memory: SharedRegion,
         owner_words: Region<OwnerWord>,
@@ -206,7 +206,8 @@ impl Pool {
         self.free_count.store(free.len() as u32, Relaxed);
     }
 
-    /// Gives the memory of a segment back to the system. The segment is free and has been taken off the free list.
+    /// Gives the memory of a segment back to the system. The segment is free and has been taken off the free
+    /// list.
     fn discard(&self, id: SegmentId) {
         assert_eq!(self.owner_word(id).load(Relaxed), FREE, "segment {} is in use", id.0);
         // SAFETY: the segment has no owner, so no slice of it lives; only pop_free gives a segment an owner, and
@@ -241,8 +242,8 @@ impl Pool {
         id.0 as usize * self.segment_bytes
     }
 
-    /// Where the word that says whose the segment at a byte offset is lies in memory, to prefetch it: each look at a
-    /// record reads it.
+    /// Where the word that says whose the segment at a byte offset is lies in memory, to prefetch it: each look
+    /// at a record reads it.
     #[inline]
     pub(crate) fn owner_address(&self, offset: u64) -> usize {
         std::ptr::from_ref(self.owner_word(self.locate(offset).0)).addr()
@@ -407,7 +408,7 @@ impl Pool {
         std::iter::successors(queue.last.checked_sub(1).map(SegmentId), prev)
     }
 
-    /// Recounts an owner's segments: those in use, and those given up that somebody still reads. For checks.
+    /// Recounts an owner's segments: those in use, and those given up that are still read. For checks.
     pub(crate) fn recount(&self, owner: &Owner) -> (u32, u32) {
         let of_owner = |id: &SegmentId| self.owner_word(*id).load(Relaxed) & !LARGE == owner.0;
         let all = (0..self.count()).map(SegmentId).filter(of_owner);
@@ -472,7 +473,7 @@ impl Pin {
         self.parts_from(LARGE_PREFIX_BYTES + HEADER_BYTES)
     }
 
-    /// The whole record, header included, which nobody changes while it is [landing](Pool::begin_demotion).
+    /// The whole record, header included, which is not changed while it is [landing](Pool::begin_demotion).
     pub(crate) fn record_parts(&self) -> impl Iterator<Item = &[u8]> {
         assert_eq!(self.pool.meta(self.head).demoting.load(Relaxed), 1);
         self.parts_from(LARGE_PREFIX_BYTES)

@@ -11,7 +11,7 @@ use crate::record::{HAS_SSD_COPY, HEADER_BYTES, Header, RAM_ALIGN};
 use crate::tiers::Tiers;
 
 /// A record of at most one in this many parts of a segment lies in one segment, and is read without a look at
-/// another; what is left at a segment's end is then as little.
+/// another; the rest of a segment at its end is then as small.
 const WHOLE_SHARE: usize = 32;
 
 /// Room in the log for a record that is not written yet. Until the record is, the log ends where it did.
@@ -105,7 +105,7 @@ impl Shard {
         }
     }
 
-    /// Writes a record into a queue's open segment; answers its place in the tier, or `None` when the pool is
+    /// Writes a record into a queue's open segment; returns its place in the tier, or `None` when the pool is
     /// empty.
     pub(crate) fn append(
         &mut self,

@@ -1,6 +1,6 @@
 //! A shard as an earlier process left it: kept if consistent, otherwise emptied.
 //!
-//! A shard whose last change came to its end is whole, unless somebody else wrote to the memory; one whose last
+//! A shard whose last change came to its end is whole, unless another program wrote to the memory; one whose last
 //! change did not is repaired first (`shard::repair`). So that nothing that runs later meets what cannot be,
 //! the shard is read through once: every record of its segments is found by the index where it lies, and the
 //! index points at nothing else in RAM.
@@ -92,7 +92,8 @@ impl Shard {
         self.end_change();
     }
 
-    /// ClaimedSegments the shard's segments and counts their records; `None` when anything is not as it should be.
+    /// ClaimedSegments the shard's segments and counts their records; `None` when anything is not as it should
+    /// be.
     fn count(
         &self,
         tiers: &Tiers,
@@ -261,7 +262,7 @@ impl Shard {
         (head.reclaimed, head.expired_unread) = (0, 0);
     }
 
-    /// Clears entries that lead nowhere, counts those that lead to the SSD, and answers how many lead to RAM.
+    /// Clears entries that lead nowhere, counts those that lead to the SSD, and returns how many lead to RAM.
     fn sweep_dead(&mut self, tiers: &Tiers, live: &mut [(u32, u32)]) -> u64 {
         let mut in_ram = 0;
         let entries = self.index.keep(|entry| {

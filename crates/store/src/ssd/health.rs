@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Seconds;
 
-/// What was asked of the device.
+/// A kind of device operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// A read, which also fails when what it brings does not verify.

@@ -47,11 +47,11 @@ pub(crate) struct SegmentLocation {
     pub offset: u64,
 }
 
-/// Writes under way at once while nobody reads.
+/// Writes in flight while no reads wait.
 const WRITES_MAX: usize = 4;
-/// Bytes under way at once while somebody does, or one write: as much as a device takes in one go, whatever the
+/// Bytes in flight while reads wait, or one write: as much as a device takes in one go, whatever the
 /// size of the buffers. So much again for each part of [`WRITES_MAX`] of the buffers that wait: a device that
-/// does not keep up with what is stored must work more at once before those who store have to wait.
+/// does not keep up with the sets must work more at once before connections that store have to wait.
 const BESIDE_READS_BYTES: usize = 256 << 10;
 
 /// What a log is opened with besides its memory.
@@ -199,7 +199,7 @@ impl Log {
     }
 
     /// Whether the next segment to open would cost live items: more than half as many as the mean segment has.
-    /// Fewer are the price of keeping what is new, as where everything is overwritten again and again.
+    /// Fewer are the price of keeping new items, as where everything is overwritten again and again.
     pub(crate) fn is_full(&self) -> bool {
         let state = self.lock();
         let mean = self.table.items() / u64::from(self.segments().max(1));
@@ -322,7 +322,7 @@ impl Log {
         state.queue.push_front(job.work);
     }
 
-    /// Takes a performed write back; answers a large record that has thereby landed.
+    /// Takes a performed write back; returns a large record that has thereby landed.
     pub(crate) fn complete_write(&self, job: WriteJob, ok: bool) -> Option<Demotion> {
         let is_probe = Log::is_probe(&job.work);
         if is_probe {

@@ -146,8 +146,8 @@ pub(super) fn seal(id: PageId, page: &mut [u8], content: Content) {
     page[..PAGE_HEADER_BYTES].copy_from_slice(&header);
 }
 
-/// The records that begin in a page as read back, if it is `id` and unchanged. What was read of the pages
-/// behind it is looked at by [`Page::value_of`], and only when a record goes on there.
+/// The records that begin in a page as read back, if it is `id` and unchanged. The part that was read of the
+/// pages behind it is looked at by [`Page::value_of`], and only when a record goes on there.
 pub(crate) fn verify(id: PageId, read: &[u8]) -> Option<Page<'_>> {
     let Unsealed { seal, content: Content { bytes, first, count }, rest_crc, generation } =
         Unsealed::of(read)?;
@@ -295,7 +295,7 @@ pub(super) fn spread(at: usize, prefix: usize, bytes: usize) -> Option<usize> {
     (prefix <= room && room > SPREAD_ROOM_BYTES && pages <= SPREAD_PAGES_MAX).then_some(pages)
 }
 
-/// Writes a record that begins at byte `at` of `pages`, leaving their headers alone; answers where it ends.
+/// Writes a record that begins at byte `at` of `pages`, leaving their headers alone; returns where it ends.
 pub(super) fn write(pages: &mut [u8], mut at: usize, record: &[&[u8]]) -> usize {
     for mut part in record.iter().copied() {
         while !part.is_empty() {

@@ -47,7 +47,7 @@ pub(super) struct Reclaim {
     pages_left: u32,
     /// Reads under way.
     reading: u32,
-    /// Pages to read again, with how many there are in all: their last record goes on behind what was read,
+    /// Pages to read again, with how many there are in all: their last record goes on behind the pages read,
     /// or found no room.
     again: Vec<(u32, u32)>,
     retries_left: u32,
@@ -171,7 +171,7 @@ impl Log {
         }
         let mut state = self.lock();
         let state = &mut *state;
-        // What is read back must have somewhere to go.
+        // Records that are read back need write buffers to go to.
         if state.free_write_buffers.is_empty() {
             return None;
         }
@@ -291,7 +291,7 @@ impl Log {
         }
     }
 
-    /// Asks once more for a page whose last record is longer than what was read, where that is worth it: a
+    /// Asks once more for a page whose last record is longer than the bytes read, where that is worth it: a
     /// record that does not fit a write buffer is not readmitted.
     fn read_longer(&self, reclaim: &mut Reclaim, place: SsdPlace, outcome: &ReadBack) {
         for &(page, pages) in &outcome.again {

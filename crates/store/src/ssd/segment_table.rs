@@ -184,7 +184,7 @@ impl Table {
         })
     }
 
-    /// Openings since `place`'s segment was opened; more for what is older.
+    /// Openings since `place`'s segment was opened; more for an older one.
     pub(crate) fn age(&self, place: SsdPlace) -> u64 {
         let births = self.births.load(Relaxed);
         self.of(place).map_or(u64::MAX, |meta| u64::from(births.wrapping_sub(meta.birth.load(Relaxed))) + 1)
@@ -211,7 +211,7 @@ impl Table {
         self.segments[segment as usize].pending.fetch_sub(1, Release);
     }
 
-    /// Begins a new filling of a segment, which makes every entry into the old one dead; answers its generation.
+    /// Begins a new filling of a segment, which makes every entry into the old one dead; returns its generation.
     pub(crate) fn open(&self, segment: u32) -> u32 {
         let meta = &self.segments[segment as usize];
         let mut generation = meta.generation.load(Relaxed).wrapping_add(1);

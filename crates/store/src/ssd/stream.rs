@@ -238,7 +238,7 @@ impl Log {
         self.set_fill(filling, fill);
     }
 
-    /// Seals a buffer's open page, which stays as readable as it was; answers how far the buffer is filled
+    /// Seals a buffer's open page, which stays as readable as it was; returns how far the buffer is filled
     /// then.
     pub(super) fn close(&self, place: WriteBufferPlace, write_buffer: &mut WriteBuffer, fill: Fill) -> Fill {
         let Fill { page_at, open } = fill;
@@ -252,7 +252,7 @@ impl Log {
         Fill { page_at: page_at + PAGE_BYTES, ..Fill::default() }
     }
 
-    /// Says how far a buffer is filled, here and to whoever comes after a crash.
+    /// Records how far a buffer is filled, for this process and for recovery.
     fn set_fill(&self, filling: &mut Filling, fill: Fill) {
         self.lines[filling.write_buffer.number as usize].fill(fill);
         filling.fill = fill;

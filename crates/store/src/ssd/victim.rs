@@ -19,7 +19,7 @@ const MOVED_SHARE_MAX: f64 = 0.95;
 /// Sealed segments that are looked at for one selection; more than these are sampled.
 const CANDIDATES_MAX: usize = 256;
 
-/// What is done with a segment before it is reused.
+/// How a segment is treated before it is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Victim {
     /// It holds nothing that is live.

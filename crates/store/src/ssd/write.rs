@@ -70,7 +70,7 @@ impl WriteJob {
     }
 }
 
-/// A hold on the bytes of a [`WriteJob`], for whoever performs the write.
+/// A hold on the bytes of a [`WriteJob`], while the write is performed.
 pub struct SharedWrite(Work);
 
 impl AsRef<[u8]> for SharedWrite {

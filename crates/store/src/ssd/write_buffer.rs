@@ -43,7 +43,7 @@ pub(super) struct WriteBufferPlace {
 pub(super) struct Fill {
     /// Where in the buffer the open page begins.
     pub page_at: usize,
-    /// What is in the open page; of 0 bytes when it has not begun.
+    /// The content of the open page; of 0 bytes when it has not begun.
     pub open: Content,
 }
 

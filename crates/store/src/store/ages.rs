@@ -1,4 +1,4 @@
-//! How old the oldest items are, from what is at hand: nothing is visited but the front of each queue.
+//! The ages of the oldest items, from the front of each queue alone.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;

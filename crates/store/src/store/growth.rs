@@ -22,7 +22,7 @@ pub(crate) struct Growth {
     row_bytes: usize,
     base: u32,
     segment_bytes: usize,
-    /// Held by whoever takes a segment.
+    /// Held while a segment is taken.
     turn: Mutex<()>,
 }
 

@@ -1,4 +1,4 @@
-//! Some of the items in RAM, for an operator who looks into a cache.
+//! Some of the items in RAM, to inspect a cache.
 
 use std::cmp::Reverse;
 

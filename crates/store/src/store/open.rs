@@ -246,7 +246,7 @@ impl Store {
         tiers.pool.free_the_rest(&kept);
         let items_on_ssd = tiers.log.table.items();
         self.lend_again();
-        // Entries into what was filled anew are cleared: the sweep owes nothing.
+        // Entries into earlier generations are cleared: the sweep has nothing left to do.
         *self.swept.get_mut().unwrap_or_else(PoisonError::into_inner) =
             Sweep::begin(self.tiers.log.table.openings());
         let sum = |of: fn(&(u64, u64, u64)) -> u64| counts.iter().map(of).sum::<u64>();

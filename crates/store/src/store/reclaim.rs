@@ -26,7 +26,7 @@ enum Moved {
 
 impl Store {
     /// The next read of the store's own, if there is one to do: of a segment that is reused next, all of it or
-    /// what was read there, or of a device that failed. Give its outcome to [`Store::readmit`].
+    /// the bytes read there, or of a device that failed. Give its outcome to [`Store::readmit`].
     pub fn next_readmission(&self) -> Option<ReadPlan> {
         if let Some(read) = self.tiers.log.next_probe_read() {
             let place = SsdPlace { segment: read.id.segment, page: 0, class: 0, generation: 0 };
@@ -41,7 +41,7 @@ impl Store {
         Some(ReadPlan::new(Entry::ssd(0, 0, place), read, Needs::Value, self.tiers.epoch()))
     }
 
-    /// Writes the records of what was read back that are to be kept into another segment.
+    /// Writes those records of the pages read back that are kept into another segment.
     pub fn readmit(&self, loaded: Loaded<'_>, now: Seconds) {
         if Log::is_probe_read(&loaded.plan.read) {
             return self.tiers.log.complete_probe(loaded.bytes);

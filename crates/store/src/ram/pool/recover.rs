@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use super::{FIRST_OWNER, FREE, LARGE, LARGE_PREFIX_BYTES, Owner, Pool, Queue, SegmentId, ZOMBIE};
 use crate::crash::step;
 
-/// Segments that somebody still has.
+/// Segments that still have an owner.
 pub(crate) struct Kept(Vec<AtomicBool>);
 
 /// What one shard turned out to have. Dropped unfinished, it has nothing.
@@ -42,7 +42,7 @@ impl<'a> ClaimedSegments<'a> {
 }
 
 impl Pool {
-    /// Nobody is known to have anything.
+    /// No segment is known to have an owner.
     pub(crate) fn kept(&self) -> Kept {
         Kept((0..self.count()).map(|_| AtomicBool::new(false)).collect())
     }
@@ -141,8 +141,8 @@ impl Pool {
         Some(())
     }
 
-    /// ClaimedSegments the rest of the chain of a large record whose first segment is claimed; `None` unless it is
-    /// as long as its content.
+    /// ClaimedSegments the rest of the chain of a large record whose first segment is claimed; `None` unless it
+    /// is as long as its content.
     pub(crate) fn claim_chain(
         &self,
         owner: &Owner,
@@ -180,7 +180,7 @@ impl Pool {
         found
     }
 
-    /// Frees every segment that nobody has.
+    /// Frees every segment without an owner.
     pub(crate) fn free_the_rest(&self, kept: &Kept) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         free.clear();

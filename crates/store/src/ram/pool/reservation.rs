@@ -32,7 +32,7 @@ impl Pool {
         Some(reservation)
     }
 
-    /// Makes a filled reservation the owner's large record; answers its first segment.
+    /// Makes a filled reservation the owner's large record; returns its first segment.
     pub(crate) fn adopt(&self, owner: &mut Owner, mut reservation: Reservation) -> SegmentId {
         assert_eq!(reservation.filled, reservation.end, "adopting a record that has not arrived");
         reservation.zero_tail();
@@ -72,8 +72,8 @@ impl Reservation {
         self.promised == 0 && self.pool.promise_more(promised, self.segments_max()).is_none()
     }
 
-    /// Promises all segments that the record will take, so that of values that do not fit together some arrive. False
-    /// if it has to [wait](Self::waits).
+    /// Promises all segments that the record will take, so that of values that do not fit together some arrive.
+    /// False if it has to [wait](Self::waits).
     pub(crate) fn promise(&mut self) -> bool {
         if self.promised == 0 {
             let (pool, segments) = (&self.pool, self.segments_max());
@@ -85,7 +85,7 @@ impl Reservation {
         self.promised > 0
     }
 
-    /// Takes the next segment for what is to come; false when none is free, or it has to [wait](Self::waits).
+    /// Takes the segment for the next bytes; false when none is free, or it has to [wait](Self::waits).
     pub(crate) fn grow(&mut self) -> bool {
         if !self.promise() {
             return false;
@@ -126,7 +126,7 @@ impl Reservation {
         self.filled += len;
     }
 
-    /// Appends bytes, which must fit in what is missing.
+    /// Appends bytes, no more than are missing.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let spare = self.spare();

@@ -1,5 +1,5 @@
 //! What of the SSD's tables a later process goes on with: which segments are free, which are reused next, and
-//! which write buffers hold what is not on the device yet.
+//! which write buffers hold pages that are not on the device yet.
 
 use super::super::write_buffer::Fill;
 use super::Log;
@@ -7,7 +7,7 @@ use crate::clock::Seconds;
 
 impl Log {
     /// Takes over what an earlier process left. What it had open counts as sealed: the rest of these segments
-    /// is wasted until they come round. What was in buffers is written, or written again: to the same pages
+    /// is wasted until they come round. The pages in buffers are written, or written again: to the same pages
     /// under the same identity.
     pub(crate) fn recover(&self, epoch: u32) {
         self.table.recover();
