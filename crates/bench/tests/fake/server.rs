@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 pub enum Fault {
     /// Nothing.
     None,
+    /// It waits so long before it answers the requests of one read.
+    Slow(Duration),
     /// It answers nothing for so long, from then on after the first request.
     Stall { from: Duration, length: Duration },
     /// It gives out the value of another key.
@@ -61,6 +63,9 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
             return;
         }
         input.extend_from_slice(&piece[..read]);
+        if let Fault::Slow(delay) = shared.fault {
+            std::thread::sleep(delay);
+        }
         let mut output = Vec::new();
         while let Some((line, data, taken)) = request(&input) {
             let answered = answer(&line, &data, shared, &mut output);
