@@ -17,6 +17,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crate::config::Config;
 
+/// A turn, or a read, of no more bytes than this is light.
+pub(crate) const LIGHT_BYTES: u64 = 64 << 10;
+
 /// What memory is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {

@@ -24,13 +24,12 @@ use larder_device::IoBuf;
 use larder_protocol::{OwnedReply, Request, Step, Wire, detect, parse};
 use larder_store::{Fetch, KeyHash, Loaded, OnFull, ReadPlan, Seconds};
 
-use crate::budget::Claim;
+use crate::budget::{Claim, LIGHT_BYTES};
 use crate::config::Protocol;
 use crate::counters::Counters;
 use crate::dispatch::Prefetch;
 use crate::echo;
 use crate::shared::Shared;
-use crate::worker::LIGHT_BYTES;
 
 use input::Input;
 pub(crate) use output::COPY_BYTES_MAX;

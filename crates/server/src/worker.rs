@@ -31,7 +31,6 @@ use crate::listen::Listener;
 use crate::shared::Shared;
 
 pub(crate) use drive::buffer_bytes;
-pub(crate) use fair_queue::LIGHT_BYTES;
 
 use accept::Acceptor;
 use connection::Connections;

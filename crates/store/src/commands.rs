@@ -19,14 +19,14 @@ pub use get::{Fetch, Found, Tier};
 pub(crate) use lookup::is_gone;
 pub use put::{Incoming, Payload, Put, PutMode, PutResult};
 
-use crate::clock::Seconds;
+use crate::clock::{Expiry, Seconds};
 use crate::evict::OnFull;
 use crate::index::Slot;
 use crate::index::entry::{Entry, State};
 use crate::index::hash::KeyHash;
 use crate::ram::pool::Reservation;
 use crate::read::{Loaded, ReadPlan};
-use crate::record::{HEADER_BYTES, Header};
+use crate::record::{HEADER_BYTES, Header, KEY_BINARY};
 use crate::shard::{RamQueue, Shard};
 use crate::store::{Step, Store, VALUE_BYTES_MAX};
 use crate::tiers::Tiers;
@@ -44,6 +44,22 @@ pub struct Call<'a> {
     pub loaded: Option<Loaded<'a>>,
     /// What to do when there is no room.
     pub on_full: OnFull,
+}
+
+impl Call<'_> {
+    /// Returns the header of a new item of the key, with an empty value and client flags of 0.
+    fn new_header(&self, tiers: &Tiers, new_cas: Option<u64>, expiry: Expiry, key_is_binary: bool) -> Header {
+        Header {
+            cas: new_cas.unwrap_or_else(|| tiers.next_cas()),
+            expires: expiry.to_raw(),
+            accessed: self.now.0,
+            epoch: tiers.epoch(),
+            key_len: self.key.len() as u8,
+            tag: self.hash.tag(),
+            item_flags: if key_is_binary { KEY_BINARY } else { 0 },
+            ..Header::default()
+        }
+    }
 }
 
 /// How one attempt under the shard's lock ended.

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use crate::memory::arena_header::MadeFor;
 use larder_device::Bytes;
+
+use crate::memory::arena_header::MadeFor;
 
 /// Why a store could not be opened. The messages are for an operator and say what to do next.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 //! there, or nowhere.
 
 use crate::clock::{Expiry, Seconds};
+use crate::commands::is_gone;
 use crate::index::Slot;
 use crate::index::entry::{Entry, SsdPlace, State};
 use crate::index::hash::KeyHash;
@@ -68,9 +69,7 @@ impl Shard {
     fn looks_spent(&self, tiers: &Tiers, now: Seconds, id: SegmentId) -> bool {
         let at = if tiers.pool.is_large(id) { LARGE_PREFIX_BYTES } else { tiers.pool.first(id) };
         let header = Header::decode(&tiers.pool.bytes(&self.owner, id)[at..]);
-        header.is_some_and(|header| {
-            Expiry::from_raw(header.expires).has_passed(now) || header.epoch < tiers.epoch()
-        })
+        header.is_some_and(|header| is_gone(&header, now, tiers.epoch()))
     }
 
     fn next_victim(&mut self, tiers: &Tiers, now: Seconds) -> Option<(RamQueue, SegmentId)> {
@@ -142,8 +141,7 @@ impl Shard {
     }
 
     fn fate(&self, tiers: &Tiers, now: Seconds, queue: RamQueue, entry: Entry, header: &Header) -> Fate {
-        let expiry = Expiry::from_raw(header.expires);
-        if expiry.has_passed(now) || header.epoch < tiers.epoch() {
+        if is_gone(header, now, tiers.epoch()) {
             return Fate::Gone;
         }
         let freq = entry.freq();
@@ -166,7 +164,8 @@ impl Shard {
         if ram_only {
             return kept_or(Fate::Drop);
         }
-        let candidate = Candidate { from: queue, seconds_left: expiry.seconds_left(now) };
+        let seconds_left = Expiry::from_raw(header.expires).seconds_left(now);
+        let candidate = Candidate { from: queue, seconds_left };
         let rationed =
             tiers.log.budget.is_limited() || tiers.admission == Admission::Returning && tiers.log.is_full();
         if is_worth_a_write(&candidate, rationed && tiers.evict) && tiers.log.budget.allows(now) {
@@ -321,7 +320,7 @@ impl Shard {
         if tiers.evict { Evicted::Segment } else { Evicted::Blocked }
     }
 
-    /// Moves a large record's entry to where it landed on the SSD. An item in RAM that did not land is dropped;
+    /// Moves a large record's entry to its place on the SSD. An item in RAM whose demotion failed is dropped;
     /// one that was to be moved from another segment stays there, to go with it.
     pub(crate) fn end_demotion(
         &mut self,

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::budget::LIGHT_BYTES;
+
 /// A connection's account, in bytes of service.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Account {
@@ -16,8 +18,6 @@ pub(super) struct Account {
     turn_bytes: u64,
 }
 
-/// A turn of no more than this is light.
-pub(crate) const LIGHT_BYTES: u64 = 64 << 10;
 /// How far one class can get ahead of the other.
 const LEAD_BYTES_MAX: i64 = 2 << 20;
 

@@ -8,7 +8,7 @@ use larder_device::{Completion, IoBuf, IoOp, IoQueue};
 use larder_store::{Loaded, ReadPlan, Seconds, WriteJob};
 
 use super::Worker;
-use super::fair_queue::LIGHT_BYTES;
+use crate::budget::LIGHT_BYTES;
 use crate::config::Config;
 use crate::session::{Memory, ReadBuffer, Ticket};
 use crate::shared::Shared;

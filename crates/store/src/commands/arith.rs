@@ -4,7 +4,7 @@ use super::lookup::Look;
 use super::{Attempt, Call, write};
 use crate::clock::Expiry;
 use crate::read::Needs;
-use crate::record::{Header, KEY_BINARY};
+use crate::record::Header;
 use crate::store::{Step, Store};
 
 /// How to count.
@@ -80,18 +80,11 @@ impl Store {
                         return Attempt::Done(ArithResult::NotFound);
                     };
                     let text = value.to_string();
-                    let cas = arith.new_cas.unwrap_or_else(|| tiers.next_cas());
                     let header = Header {
                         value_len: text.len() as u32,
-                        client_flags: 0,
-                        cas,
-                        expires: expiry.to_raw(),
-                        accessed: call.now.0,
-                        epoch: tiers.epoch(),
-                        key_len: call.key.len() as u8,
-                        tag: call.hash.tag(),
-                        item_flags: if arith.key_is_binary { KEY_BINARY } else { 0 },
+                        ..call.new_header(tiers, arith.new_cas, expiry, arith.key_is_binary)
                     };
+                    let cas = header.cas;
                     return match write(shard, tiers, call, old, &header, &[text.as_bytes()], reservation) {
                         Attempt::Done(()) => {
                             Attempt::Done(ArithResult::Value { value, cas, expiry, created: true })

@@ -164,18 +164,9 @@ impl Store {
                     let Some(expiry) = fetch.vivify else {
                         return Attempt::Done(answer(None));
                     };
-                    let cas = fetch.new_cas.unwrap_or_else(|| tiers.next_cas());
-                    let header = Header {
-                        cas,
-                        expires: expiry.to_raw(),
-                        accessed: call.now.0,
-                        epoch: tiers.epoch(),
-                        key_len: call.key.len() as u8,
-                        tag: call.hash.tag(),
-                        // memcached counts the read that creates an item as one of it.
-                        item_flags: WIN_SENT | FETCHED | if fetch.key_is_binary { KEY_BINARY } else { 0 },
-                        ..Header::default()
-                    };
+                    let mut header = call.new_header(tiers, fetch.new_cas, expiry, fetch.key_is_binary);
+                    // memcached counts the read that creates an item as one of it.
+                    header.item_flags |= WIN_SENT | FETCHED;
                     match write(shard, tiers, call, old, &header, &[], reservation) {
                         Attempt::Done(()) => {
                             let mut found = Found::new(&header, Value::Slice(&[]), false, Tier::Ram);

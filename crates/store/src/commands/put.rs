@@ -305,13 +305,7 @@ impl Put {
         Header {
             value_len: payload.len() as u32,
             client_flags: self.client_flags,
-            cas: self.new_cas.unwrap_or_else(|| tiers.next_cas()),
-            expires: self.expiry.to_raw(),
-            accessed: call.now.0,
-            epoch: tiers.epoch(),
-            key_len: call.key.len() as u8,
-            tag: call.hash.tag(),
-            item_flags: if self.key_is_binary { KEY_BINARY } else { 0 },
+            ..call.new_header(tiers, self.new_cas, self.expiry, self.key_is_binary)
         }
     }
 

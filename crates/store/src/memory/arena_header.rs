@@ -27,10 +27,11 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
+use larder_device::Extents;
+
 use crate::index::hash::Hasher;
 use crate::memory::arena::Region;
 use crate::memory::layout::{Layout, Sizes};
-use larder_device::Extents;
 
 /// Bytes of the page.
 pub(crate) const HEADER_PAGE_BYTES: usize = 4096;

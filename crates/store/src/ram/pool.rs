@@ -417,7 +417,7 @@ impl Pool {
         (all.count() as u32 - zombies, zombies)
     }
 
-    /// The header of a large record, to change; `None` while the record is landing.
+    /// The header of a large record, to change; `None` while the record is being demoted.
     pub(crate) fn header_mut<'a>(
         &'a self,
         owner: &'a mut Owner,
@@ -429,7 +429,7 @@ impl Pool {
             return None;
         }
         // SAFETY: the owner is borrowed exclusively, so bytes() lends nothing of this segment; pins leave the
-        // header out except while landing, which was ruled out and can only begin with the owner.
+        // header out except while it is demoted, which was ruled out and can only begin with the owner.
         let header = unsafe { self.memory.slice_mut(self.start(head) + LARGE_PREFIX_BYTES, HEADER_BYTES) };
         header.first_chunk_mut()
     }
@@ -473,7 +473,7 @@ impl Pin {
         self.parts_from(LARGE_PREFIX_BYTES + HEADER_BYTES)
     }
 
-    /// The whole record, header included, which is not changed while it is [landing](Pool::begin_demotion).
+    /// The whole record, header included, which is not changed while it is [demoted](Pool::begin_demotion).
     pub(crate) fn record_parts(&self) -> impl Iterator<Item = &[u8]> {
         assert_eq!(self.pool.meta(self.head).demoting.load(Relaxed), 1);
         self.parts_from(LARGE_PREFIX_BYTES)
@@ -490,12 +490,12 @@ impl Pin {
             left -= len;
             let from = std::mem::take(&mut skip);
             // SAFETY: a pinned chain is not freed; a large record past its header is never written again, and
-            // the header, if asked for, not while it lands.
+            // the header, if asked for, not while it is demoted.
             Some(unsafe { self.pool.memory.slice(self.pool.start(id) + from, len - from) })
         })
     }
 
-    /// Writes the extent header before the record; only for the demotion that the record is landing for.
+    /// Writes the extent header before the record; only for the record's demotion.
     pub(crate) fn write_prefix(&self, prefix: &[u8; LARGE_PREFIX_BYTES]) {
         assert_eq!(self.pool.meta(self.head).demoting.load(Relaxed), 1);
         // SAFETY: nothing but segment() lends the prefix, and of the pins of a record only the one of its one

@@ -15,7 +15,7 @@ use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
 use crate::record::{HEADER_BYTES, Head, Header, RAM_ALIGN};
 use crate::tiers::Tiers;
 
-/// What an attach found out about all shards of one thread.
+/// Counts of all shards that one thread recovered.
 pub(crate) struct RecoveryCounts {
     /// Live entries by SSD segment, and the pages of their records.
     pub live: Vec<(u32, u32)>,

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use larder_device::IoBuf;
+
 use super::log::{Log, Refused, State};
 use super::page;
 use super::stream::Stream;
@@ -13,11 +15,10 @@ use crate::index::entry::{Entry, SsdPlace, class_of_pages};
 use crate::index::hash::KeyHash;
 use crate::ram::pool::Pin;
 use crate::record::Header;
-use larder_device::IoBuf;
 
 impl Log {
-    /// Begins to write a large record from where it lies in RAM; its index entry moves when all of it has
-    /// landed.
+    /// Begins to write a large record from where it lies in RAM; its index entry moves when all of it
+    /// has been written.
     pub(crate) fn append_large(
         &self,
         stream: Stream,
@@ -96,7 +97,7 @@ impl Log {
     }
 
     /// Begins to write a record that was read back and does not fit a write buffer, from a copy; its index entry
-    /// moves when all of it has landed.
+    /// moves when all of it has been written.
     pub(crate) fn move_large(
         &self,
         header: &Header,

@@ -6,13 +6,15 @@
 //!   free buffer ------> filling (stream) ------> queued ------------> in_flight ------------------> free buffer
 //! ```
 //! A segment goes free -> open (in one stream) -> sealed, and back to free when it is spent (all expired or
-//! flushed) or reclaimed (`reclaim`). A segment with pages that are not on the device yet is never reused.
+//! flushed) or reclaimed (`readmission`). A segment with pages that are not on the device yet is never reused.
 
 mod recover;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use larder_device::IoBuf;
 
 use super::health::{Access, Health, Phase};
 use super::openings::Openings;
@@ -27,7 +29,6 @@ use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
 use crate::index::entry::{SsdPlace, pages_of_class};
 use crate::memory::arena::Region;
 use crate::policy::write_budget::WriteBudget;
-use larder_device::IoBuf;
 
 /// Why a record was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -322,7 +323,7 @@ impl Log {
         state.queue.push_front(job.work);
     }
 
-    /// Takes a performed write back; returns a large record that has thereby landed.
+    /// Takes a performed write back; returns a large record whose demotion that completes.
     pub(crate) fn complete_write(&self, job: WriteJob, ok: bool) -> Option<Demotion> {
         let is_probe = Log::is_probe(&job.work);
         if is_probe {

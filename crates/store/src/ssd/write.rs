@@ -1,12 +1,13 @@
-//! Pages on their way to the device: jobs to perform, the memory they hold, and where a large record lands.
+//! Pages on their way to the device: jobs to perform, the memory they hold, and the place of a large record.
 
 use std::sync::Arc;
+
+use larder_device::IoBuf;
 
 use super::write_buffer::WriteBuffer;
 use crate::index::entry::{Entry, SsdPlace};
 use crate::index::hash::KeyHash;
 use crate::ram::pool::Pin;
-use larder_device::IoBuf;
 
 /// Pages on their way to the device.
 #[derive(Clone)]

@@ -63,7 +63,7 @@ pub enum Start {
 }
 
 /// Threads that read the memory of an earlier process through.
-const ATTACH_THREADS_MAX: usize = 16;
+const RECOVER_THREADS_MAX: usize = 16;
 
 impl Store {
     /// Whether a store of these sizes could be opened; takes nothing.
@@ -214,7 +214,7 @@ impl Store {
         let kept = tiers.pool.kept();
         let were_demoting = tiers.pool.were_demoting(layout.shards);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = processors.min(ATTACH_THREADS_MAX).min(self.shards.len());
+        let threads = processors.min(RECOVER_THREADS_MAX).min(self.shards.len());
         let share = self.shards.len().div_ceil(threads);
         let take_share = |first: usize, shards: &mut [Mutex<Shard>]| {
             let live = vec![(0, 0); layout.ssd_segments as usize];
@@ -349,11 +349,13 @@ fn sizes_of(config: &Config) -> Result<Sizes, OpenError> {
 fn stripe(spans: &[Span]) -> Vec<SegmentLocation> {
     let counts: Vec<u64> = spans.iter().map(|span| span.bytes / SEGMENT_BYTES).collect();
     let rows = counts.iter().copied().max().unwrap_or(0);
-    let home = |row, (span, &count): (&Span, &u64)| {
+    let location = |row, (span, &count): (&Span, &u64)| {
         (row < count).then(|| SegmentLocation {
             device: span.device as u32,
             offset: span.offset + row * SEGMENT_BYTES,
         })
     };
-    (0..rows).flat_map(|row| spans.iter().zip(&counts).filter_map(move |place| home(row, place))).collect()
+    (0..rows)
+        .flat_map(|row| spans.iter().zip(&counts).filter_map(move |place| location(row, place)))
+        .collect()
 }

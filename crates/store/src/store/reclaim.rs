@@ -1,8 +1,9 @@
 //! Moves records out of the SSD segment that is reused next. Which segment that is, and what to read of it, is
-//! `ssd::reclaim`'s business.
+//! `ssd::readmission`'s business.
 
 use super::Store;
-use crate::clock::{Expiry, Seconds};
+use crate::clock::Seconds;
+use crate::commands::is_gone;
 use crate::index::entry::{Entry, SsdPlace, State};
 use crate::read::{Loaded, Needs, ReadPlan};
 use crate::record::FETCHED;
@@ -113,7 +114,7 @@ impl Store {
             return Moved::Done;
         }
         let mut header = record.header;
-        if header.epoch < tiers.epoch() || Expiry::from_raw(header.expires).has_passed(now) {
+        if is_gone(&header, now, tiers.epoch()) {
             shard.reclaim(tiers, slot, present, &header);
             return Moved::Done;
         }

@@ -171,9 +171,9 @@ impl Pool {
         for (id, meta) in self.meta.iter().enumerate() {
             let word = self.owner_words[id].load(Relaxed);
             let number = (word & !LARGE).wrapping_sub(FIRST_OWNER) as usize;
-            let lands = meta.demoting.load(Relaxed) != 0 && word & LARGE != 0;
+            let demotes = meta.demoting.load(Relaxed) != 0 && word & LARGE != 0;
             let has_gone = meta.pins.load(Relaxed) & ZOMBIE != 0 || meta.queue.load(Relaxed) != 0;
-            if lands && !has_gone && number < found.len() {
+            if demotes && !has_gone && number < found.len() {
                 found[number].push(id as u32);
             }
         }

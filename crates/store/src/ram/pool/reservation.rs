@@ -62,8 +62,9 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
+    /// How many segments it takes once all of it has come.
     fn segments_max(&self) -> u32 {
-        self.end.div_ceil(self.pool.segment_bytes) as u32
+        self.pool.segments_for(self.end - LARGE_PREFIX_BYTES)
     }
 
     /// Whether others have been promised so much that this one has to wait for them.
