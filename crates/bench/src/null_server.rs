@@ -44,7 +44,7 @@ impl NullServer {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
         let replies = answer::Replies::new(self.protocol, self.value_bytes);
-        // Who keeps to the clock cannot be late to wake.
+        // With a service time the loop must not sleep: it would wake late.
         let nap = if self.service_time.is_zero() { LOOK } else { NO_NAP };
         let mut pace = Pace { service_time: self.service_time, free_at: Instant::now() };
         let mut connections = HashMap::new();

@@ -48,7 +48,7 @@ pub fn document() -> Document {
 /// Writes a result to a file.
 ///
 /// # Errors
-/// The file cannot be written; what was written until then is removed.
+/// The file cannot be written. A part that was written is removed.
 pub fn write_json(path: &Path, document: &Document) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::error(format!("the result could not be written to {}: {error}", path.display()))

@@ -7,7 +7,7 @@ use std::io;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// What was asked for cannot be done.
+    /// The plan cannot be carried out.
     Plan(String),
     /// The server cannot be reached.
     Connect {

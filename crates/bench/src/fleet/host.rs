@@ -61,7 +61,7 @@ pub fn parse(list: &str) -> Result<Vec<Host>, String> {
 /// Reads a file of hosts: one or several a line, `#` begins a comment.
 ///
 /// # Errors
-/// The file cannot be read, or what is wrong in it.
+/// The file cannot be read, or a line of it is malformed.
 pub fn parse_file(path: &Path) -> Result<Vec<Host>, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("--hosts-file {}: {e}", path.display()))?;
     let items = text.lines().map(|line| line.split('#').next().unwrap_or_default());

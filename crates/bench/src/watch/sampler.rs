@@ -39,7 +39,7 @@ impl Sampler {
                 if now_ns < begin_ns {
                     return samples;
                 }
-                // Whoever cannot be seen now may be seen in a second.
+                // A process that cannot be read now is tried again in a second.
                 if let Some(texts) = eye.lock().ok().and_then(|mut eye| eye.look().ok()) {
                     // From another host the answer takes a while, and is from some time in it.
                     let now_ns = now_ns.midpoint(clock.now_ns());
