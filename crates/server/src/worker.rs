@@ -84,9 +84,10 @@ const ROOM_TICK: Duration = Duration::from_millis(1);
 /// After so much has been received, what the SSD has brought goes out before more is received: large values
 /// from many peers at once would otherwise delay peers that only read.
 const RECEIVED_BYTES_MAX: usize = 64 << 10;
-/// How long a worker gives turns before it looks at its sockets again: so long a light request waits for heavy
-/// ones.
-const TURNS_TIME: Duration = Duration::from_millis(2);
+/// How long a worker gives turns before it looks at its sockets again: so long a light request waits for others.
+const TURNS_TIME: Duration = Duration::from_micros(500);
+/// With more events than these at a time, connections wait for their turns instead of being served as they come.
+const EVENTS_AT_ONCE_MAX: usize = 32;
 /// How long a stopping worker waits for its connections to finish.
 const DRAIN: Duration = Duration::from_secs(3);
 
@@ -219,8 +220,9 @@ impl Worker {
             }
             self.instant = Instant::now();
             self.now = self.shared.clock.now();
+            let is_crowded = events.len() > EVENTS_AT_ONCE_MAX;
             for event in &events {
-                self.handle(event);
+                self.handle(event, is_crowded);
                 if self.received_bytes > RECEIVED_BYTES_MAX {
                     self.complete_io()?;
                 }
@@ -262,7 +264,7 @@ impl Worker {
         Some(timespec(sleep))
     }
 
-    fn handle(&mut self, event: &Event) {
+    fn handle(&mut self, event: &Event, is_crowded: bool) {
         let flags = event.flags;
         match event.data.u64() {
             WAKE => {
@@ -281,7 +283,8 @@ impl Worker {
             token => {
                 self.connections.note_event(token, flags);
                 // What takes long waits until everything that does not has been served.
-                if self.connections.is_light(token) {
+                if self.connections.is_light(token) && !is_crowded {
+                    self.connections.begin_turn(token);
                     self.drive(token);
                 } else {
                     self.connections.wait_for_turn(token);
@@ -351,7 +354,7 @@ impl Worker {
             }
         }
         self.read_is_blocked = false;
-        for left in (1..=self.connections.read_waiters()).rev() {
+        for _ in 0..self.connections.read_waiters() {
             let room = self.in_flight.room();
             if room == 0 {
                 return;
@@ -363,7 +366,7 @@ impl Worker {
             };
             let Some(token) = self.connections.take_read_waiter(among) else { return };
             let is_light = self.connections.is_light(token);
-            let has_memory = self.wake_to_read(token, room.div_ceil(left));
+            let has_memory = self.wake_to_read(token, room);
             if !has_memory && is_light {
                 return;
             }

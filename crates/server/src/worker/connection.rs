@@ -76,6 +76,12 @@ fn token_of(place: usize, generation: u32) -> u64 {
     u64::from(generation & 0x3FFF_FFFF) << 32 | place as u64
 }
 
+fn connection_of(places: &mut [Option<Connection>], token: u64) -> Option<&mut Connection> {
+    let place = token as u32 as usize;
+    let connection = places.get_mut(place)?.as_mut()?;
+    (token_of(place, connection.generation) == token).then_some(connection)
+}
+
 impl Connections {
     pub(super) fn new() -> Self {
         Connections {
@@ -118,8 +124,7 @@ impl Connections {
     }
 
     pub(super) fn get(&mut self, token: u64) -> Option<&mut Connection> {
-        let connection = self.places.get_mut(token as u32 as usize)?.as_mut()?;
-        (token_of(token as u32 as usize, connection.generation) == token).then_some(connection)
+        connection_of(&mut self.places, token)
     }
 
     pub(super) fn session(&mut self, token: u64) -> Option<&mut Session> {
@@ -132,6 +137,7 @@ impl Connections {
 
     /// Forgets a connection, which closes its socket. Returns the bytes of the budget that it held.
     pub(super) fn remove(&mut self, token: u64) -> Option<usize> {
+        self.rest(token);
         let bytes = self.get(token)?.held_bytes;
         self.places[token as u32 as usize] = None;
         self.free.push(token as u32);
@@ -187,11 +193,24 @@ impl Connections {
 
     /// The connection wants to go on without an event.
     pub(super) fn wait_for_turn(&mut self, token: u64) {
-        if let Some(connection) = self.get(token)
+        if let Some(connection) = connection_of(&mut self.places, token)
             && !std::mem::replace(&mut connection.has_turn, true)
         {
-            let account = connection.account;
-            self.turns.push(&self.clock, token, &account);
+            self.turns.push(&mut self.clock, token, &mut connection.account);
+        }
+    }
+
+    /// A turn of the connection begins.
+    pub(super) fn begin_turn(&mut self, token: u64) {
+        if let Some(connection) = connection_of(&mut self.places, token) {
+            self.clock.begin_turn(&mut connection.account);
+        }
+    }
+
+    /// The connection has nothing to do until its peer asks for more.
+    pub(super) fn rest(&mut self, token: u64) {
+        if let Some(connection) = connection_of(&mut self.places, token) {
+            self.clock.rest(&mut connection.account);
         }
     }
 
@@ -200,6 +219,7 @@ impl Connections {
         if let Some(connection) = self.get(token) {
             connection.has_turn = false;
         }
+        self.begin_turn(token);
         Some(token)
     }
 
@@ -214,11 +234,9 @@ impl Connections {
 
     /// Notes that one turn of the connection took `bytes`: read for it, or to be sent to it.
     pub(super) fn charge(&mut self, token: u64, bytes: u64) {
-        let Some(connection) = self.places.get_mut(token as u32 as usize).and_then(Option::as_mut) else {
-            return;
-        };
-        let waiting = self.turns.len() + self.read_waiters.len() + self.parked.len();
-        self.clock.charge(&mut connection.account, bytes, waiting);
+        let Some(connection) = connection_of(&mut self.places, token) else { return };
+        let others_wait = self.turns.len() + self.read_waiters.len() + self.parked.len() > 0;
+        self.clock.charge(&mut connection.account, bytes, others_wait);
     }
 
     /// Whether the connection takes and holds little.
@@ -228,22 +246,20 @@ impl Connections {
 
     /// The connection waits for its turn to read.
     pub(super) fn wait_for_read(&mut self, token: u64) {
-        if let Some(connection) = self.get(token)
+        if let Some(connection) = connection_of(&mut self.places, token)
             && !std::mem::replace(&mut connection.waits, true)
         {
             connection.account.expect(connection.session.wanted_bytes() as u64);
-            let account = connection.account;
-            self.read_waiters.push(&self.clock, token, &account);
+            self.read_waiters.push(&mut self.clock, token, &mut connection.account);
         }
     }
 
     /// The connection waits for memory.
     pub(super) fn park(&mut self, token: u64) {
-        if let Some(connection) = self.get(token)
+        if let Some(connection) = connection_of(&mut self.places, token)
             && !std::mem::replace(&mut connection.parked, true)
         {
-            let account = connection.account;
-            self.parked.push(&self.clock, token, &account);
+            self.parked.push(&mut self.clock, token, &mut connection.account);
         }
     }
 
@@ -261,6 +277,7 @@ impl Connections {
     pub(super) fn take_read_waiter(&mut self, among: Among) -> Option<u64> {
         let waiter = self.read_waiters.pop(&self.clock, among)?;
         self.waits_no_more(waiter);
+        self.begin_turn(waiter);
         Some(waiter)
     }
 
@@ -269,6 +286,7 @@ impl Connections {
         if let Some(connection) = self.get(token) {
             connection.parked = false;
         }
+        self.begin_turn(token);
         Some(token)
     }
 

@@ -355,6 +355,7 @@ impl Worker {
             Wait::Room => self.connections.wait_for_room(token),
             Wait::Reads => self.connections.wait_for_read(token),
             _ if connection.can_go_on(OUTPUT_BYTES) => self.connections.wait_for_turn(token),
+            Wait::None if connection.session.gets_pending() == 0 => self.connections.rest(token),
             _ => {}
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! Connections whose turns are light and those whose turns are heavy share alike: while both wait, each class is
 //! served as many bytes as the other. So a light turn never waits for more than a heavy one or two. Within a
-//! class, turns are given by weighted fair queueing (Demers, Keshav and Shenker, 1989), all connections alike:
-//! next is the turn that would end first if all that wait were served at once, a byte each in turn.
+//! class, turns are given by start-time fair queueing (Goyal, Vin and Cheng, 1996), all connections alike: next is
+//! the turn that would begin first if all that have something to do were served at once, a byte each in turn. A
+//! connection that had nothing to do is therefore ahead of those that always have.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +13,16 @@ use crate::budget::LIGHT_BYTES;
 /// A connection's account, in bytes of service.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Account {
-    /// The virtual time at which what it was served is paid for.
+    /// The virtual time at which what it was served is paid for: when its next turn begins, if it waits.
     paid: u64,
+    /// Its present turn has cost nothing yet.
+    turn_is_new: bool,
+    /// What is paid for of its present turn and not served yet.
+    prepaid: u64,
     /// What one of its turns takes, going by the last ones.
     turn_bytes: u64,
+    /// It has something to do.
+    is_busy: bool,
 }
 
 /// How far one class can get ahead of the other.
@@ -37,24 +44,55 @@ impl Account {
 /// one of them counts in the others.
 #[derive(Default)]
 pub(super) struct Clock {
-    /// The virtual time: bytes served, divided by the connections that waited meanwhile.
+    /// The virtual time: bytes served, divided by the connections that had something to do.
     now: u64,
+    /// Connections that have something to do: they wait, or have reads under way.
+    busy: u64,
     /// How many bytes more the light class was served than the heavy one while others waited.
     lead_bytes: i64,
 }
 
 impl Clock {
-    /// Notes that a connection was served `bytes` in a turn while `waiting` others waited.
-    pub(super) fn charge(&mut self, account: &mut Account, bytes: u64, waiting: usize) {
+    fn make_busy(&mut self, account: &mut Account) {
+        self.busy += u64::from(!std::mem::replace(&mut account.is_busy, true));
+        account.paid = account.paid.max(self.now);
+    }
+
+    /// Notes that a connection has nothing to do until its peer asks for more, and owes nothing: one that asks for
+    /// no more than its share would otherwise owe for the times that it waits.
+    pub(super) fn rest(&mut self, account: &mut Account) {
+        self.busy -= u64::from(std::mem::replace(&mut account.is_busy, false));
+        account.paid = 0;
+    }
+
+    fn pay(&mut self, account: &mut Account, bytes: u64) {
+        account.paid += bytes;
+        self.now += bytes / self.busy.max(1);
+    }
+
+    /// Notes that a turn of a connection begins.
+    pub(super) fn begin_turn(&mut self, account: &mut Account) {
+        self.make_busy(account);
+        account.turn_is_new = true;
+    }
+
+    /// Notes that a connection was served `bytes` in its turn, and whether others waited meanwhile. All light turns
+    /// cost alike: a connection with little to do in each of its turns cannot have more of them than another one.
+    pub(super) fn charge(&mut self, account: &mut Account, bytes: u64, others_wait: bool) {
+        if std::mem::take(&mut account.turn_is_new) {
+            self.pay(account, LIGHT_BYTES);
+            account.prepaid = LIGHT_BYTES;
+        }
+        let prepaid = bytes.min(account.prepaid);
+        account.prepaid -= prepaid;
+        self.pay(account, bytes - prepaid);
         let lead_bytes = if account.is_light() { bytes as i64 } else { -(bytes as i64) };
-        account.paid = account.paid.max(self.now) + bytes;
+        self.lead_bytes = match others_wait {
+            true => (self.lead_bytes + lead_bytes).clamp(-LEAD_BYTES_MAX, LEAD_BYTES_MAX),
+            false => 0,
+        };
         // One light turn does not make a heavy peer light.
         account.turn_bytes = bytes.max(account.turn_bytes / 2);
-        self.now += bytes / (waiting as u64 + 1);
-        self.lead_bytes = match waiting {
-            0 => 0,
-            _ => (self.lead_bytes + lead_bytes).clamp(-LEAD_BYTES_MAX, LEAD_BYTES_MAX),
-        };
     }
 }
 
@@ -70,7 +108,7 @@ pub(super) enum Among {
 /// Connections that wait for one thing, by their tokens.
 #[derive(Default)]
 pub(super) struct FairQueue {
-    /// Light ones and heavy ones, by the virtual time at which their turn would end, and then by arrival.
+    /// Light ones and heavy ones, by the virtual time at which their turn would begin, and then by arrival.
     classes: [BTreeMap<(u64, u64), u64>; 2],
     arrivals: u64,
 }
@@ -82,10 +120,10 @@ impl FairQueue {
     }
 
     /// A connection waits from now on.
-    pub(super) fn push(&mut self, clock: &Clock, token: u64, account: &Account) {
+    pub(super) fn push(&mut self, clock: &mut Clock, token: u64, account: &mut Account) {
         self.arrivals += 1;
-        let end = account.paid.max(clock.now) + account.turn_bytes;
-        self.classes[usize::from(!account.is_light())].insert((end, self.arrivals), token);
+        clock.make_busy(account);
+        self.classes[usize::from(!account.is_light())].insert((account.paid, self.arrivals), token);
     }
 
     fn next_class(&self, clock: &Clock, among: Among) -> usize {
@@ -119,26 +157,30 @@ mod tests {
         bytes: impl Fn(usize) -> u64,
     ) -> usize {
         let next = queue.pop(clock, Among::All).expect("one waits") as usize;
-        clock.charge(&mut accounts[next], bytes(next), queue.len());
-        queue.push(clock, next as u64, &accounts[next]);
+        clock.begin_turn(&mut accounts[next]);
+        clock.charge(&mut accounts[next], bytes(next), queue.len() > 0);
+        queue.push(clock, next as u64, &mut accounts[next]);
         next
     }
 
-    fn all_wait(accounts: &[Account]) -> (Clock, FairQueue) {
-        let (clock, mut queue) = (Clock::default(), FairQueue::default());
-        accounts.iter().enumerate().for_each(|(token, account)| queue.push(&clock, token as u64, account));
+    fn all_wait(accounts: &mut [Account]) -> (Clock, FairQueue) {
+        let (mut clock, mut queue) = (Clock::default(), FairQueue::default());
+        accounts
+            .iter_mut()
+            .enumerate()
+            .for_each(|(token, account)| queue.push(&mut clock, token as u64, account));
         (clock, queue)
     }
 
     #[test]
     fn a_light_turn_waits_for_next_to_nothing_whatever_heavy_ones_are_queued() {
         let mut accounts = [Account::default(); 101];
-        let (mut clock, mut queue) = all_wait(&accounts[..100]);
+        let (mut clock, mut queue) = all_wait(&mut accounts[..100]);
         for _ in 0..300 {
             serve(&mut clock, &mut queue, &mut accounts, |_| 1 << 20);
         }
         for _ in 0..1000 {
-            queue.push(&clock, 100, &accounts[100]);
+            queue.push(&mut clock, 100, &mut accounts[100]);
             let mut ahead = 0;
             while queue.first(&clock, Among::All) != Some(100) {
                 serve(&mut clock, &mut queue, &mut accounts, |_| 1 << 20);
@@ -146,15 +188,53 @@ mod tests {
             }
             assert!(ahead <= 1, "{ahead} of a hundred are ahead");
             queue.pop(&clock, Among::All);
-            clock.charge(&mut accounts[100], 8192, queue.len());
+            clock.begin_turn(&mut accounts[100]);
+            clock.charge(&mut accounts[100], 8192, queue.len() > 0);
+            clock.rest(&mut accounts[100]);
             serve(&mut clock, &mut queue, &mut accounts, |_| 1 << 20);
         }
     }
 
     #[test]
+    fn a_peer_that_asks_now_and_then_is_ahead_of_those_that_always_do() {
+        let mut accounts = [Account::default(); 601];
+        let (mut clock, mut queue) = all_wait(&mut accounts[..600]);
+        for round in 0..1000 {
+            // It takes two turns for each of theirs, and more bytes: more than its share of all.
+            queue.push(&mut clock, 600, &mut accounts[600]);
+            let mut ahead = 0;
+            while queue.first(&clock, Among::All) != Some(600) {
+                serve(&mut clock, &mut queue, &mut accounts, |_| 8192);
+                ahead += 1;
+            }
+            assert!(ahead <= 60 || round == 0, "{ahead} of 600 are ahead");
+            queue.pop(&clock, Among::All);
+            for _ in 0..2 {
+                clock.begin_turn(&mut accounts[600]);
+                clock.charge(&mut accounts[600], 20_000, true);
+            }
+            clock.rest(&mut accounts[600]);
+            for _ in 0..600 {
+                serve(&mut clock, &mut queue, &mut accounts, |_| 8192);
+            }
+        }
+    }
+
+    #[test]
+    fn a_peer_with_little_in_each_turn_has_no_more_turns_than_others() {
+        let mut accounts = [Account::default(); 10];
+        let (mut clock, mut queue) = all_wait(&mut accounts);
+        let mut counts = [0; 10];
+        for _ in 0..1000 {
+            counts[serve(&mut clock, &mut queue, &mut accounts, |token| 1 << (token + 6))] += 1;
+        }
+        assert!(counts.iter().all(|count| (99..=101).contains(count)), "{counts:?}");
+    }
+
+    #[test]
     fn a_heavy_turn_comes_however_many_light_ones_wait() {
         let mut accounts = [Account::default(); 101];
-        let (mut clock, mut queue) = all_wait(&accounts);
+        let (mut clock, mut queue) = all_wait(&mut accounts);
         let bytes = |token| if token == 100 { 1 << 20 } else { 4096 };
         let mut served = [0; 2];
         for _ in 0..10_000 {
@@ -169,7 +249,7 @@ mod tests {
     fn connections_that_are_alike_take_turns() {
         for bytes in [4096, 1 << 20] {
             let mut accounts = [Account::default(); 5];
-            let (mut clock, mut queue) = all_wait(&accounts);
+            let (mut clock, mut queue) = all_wait(&mut accounts);
             let mut counts = [0; 5];
             for _ in 0..100 {
                 counts[serve(&mut clock, &mut queue, &mut accounts, |_| bytes)] += 1;
@@ -184,8 +264,8 @@ mod tests {
         let mut clock = Clock::default();
         let mut queues = [FairQueue::default(), FairQueue::default()];
         let mut served = [0; 32];
-        for (token, account) in accounts.iter().enumerate() {
-            queues[token % 2].push(&clock, token as u64, account);
+        for (token, account) in accounts.iter_mut().enumerate() {
+            queues[token % 2].push(&mut clock, token as u64, account);
         }
         // The queues are served by turns of different lengths; a connection waits now in one, now in the other.
         for turn in 0..30_000_usize {
@@ -195,11 +275,11 @@ mod tests {
             else {
                 break;
             };
-            let waiting = queues.iter().map(FairQueue::len).sum();
-            clock.charge(&mut accounts[next as usize], 8192, waiting);
+            clock.begin_turn(&mut accounts[next as usize]);
+            clock.charge(&mut accounts[next as usize], 8192, true);
             served[next as usize] += 1;
             let to = turn.wrapping_mul(0x9E37_79B9) >> 16 & 1;
-            queues[to].push(&clock, next, &accounts[next as usize]);
+            queues[to].push(&mut clock, next, &mut accounts[next as usize]);
         }
         let (least, most) = (served.iter().min(), served.iter().max());
         assert!(least.zip(most).is_some_and(|(least, most)| least * 10 >= most * 9), "{served:?}");
@@ -207,14 +287,14 @@ mod tests {
 
     #[test]
     fn a_connection_that_waits_for_much_is_heavy_before_its_first_turn() {
-        let (clock, mut queue) = (Clock::default(), FairQueue::default());
+        let (mut clock, mut queue) = (Clock::default(), FairQueue::default());
         for token in 0..600 {
             let mut account = Account::default();
             account.expect(1 << 20);
-            queue.push(&clock, token, &account);
+            queue.push(&mut clock, token, &mut account);
         }
         assert!(queue.first(&clock, Among::Light).is_none());
-        queue.push(&clock, 600, &Account::default());
+        queue.push(&mut clock, 600, &mut Account::default());
         assert_eq!(queue.pop(&clock, Among::All), Some(600));
     }
 
@@ -222,11 +302,12 @@ mod tests {
     fn light_turns_go_on_while_there_is_nothing_for_heavy_ones() {
         let mut accounts = [Account::default(); 2];
         accounts[1].expect(1 << 20);
-        let (mut clock, mut queue) = all_wait(&accounts);
+        let (mut clock, mut queue) = all_wait(&mut accounts);
         for _ in 0..1000 {
             assert_eq!(queue.pop(&clock, Among::Light), Some(0));
-            clock.charge(&mut accounts[0], 8192, queue.len());
-            queue.push(&clock, 0, &accounts[0]);
+            clock.begin_turn(&mut accounts[0]);
+            clock.charge(&mut accounts[0], 8192, queue.len() > 0);
+            queue.push(&mut clock, 0, &mut accounts[0]);
         }
         assert_eq!(queue.pop(&clock, Among::All), Some(1), "the heavy one is owed a turn");
     }

@@ -56,6 +56,7 @@ pub(super) struct InFlight {
     deferred: Vec<(u64, Wanted)>,
     completions: Vec<Completion>,
     reads: usize,
+    reads_max: usize,
     /// Bytes of light reads and of heavy ones.
     light_bytes: usize,
     heavy_bytes: usize,
@@ -65,6 +66,11 @@ pub(super) struct InFlight {
 
 /// Places in the queue that are kept for writes.
 const WRITE_PLACES: usize = 8;
+/// Reads of one SSD in flight over all workers. No SSD needs more to deliver all it can, and each read beyond makes
+/// the next one wait.
+const DEVICE_READS_MAX: usize = 128;
+/// Reads that one worker may have in flight however many workers there are.
+const WORKER_READS_MIN: usize = 32;
 /// Bytes of light reads in flight over all workers, or one read each. Memory is not what this bounds.
 const LIGHT_BYTES_MAX: usize = 8 << 20;
 /// The same for heavy ones: so much is ahead of a light read, one or two milliseconds of what a device delivers.
@@ -72,6 +78,9 @@ const HEAVY_BYTES_MAX: usize = 2 << 20;
 
 impl InFlight {
     pub(super) fn new(queue: Option<Box<dyn IoQueue>>, config: &Config) -> InFlight {
+        let threads = config.threads.max(1);
+        let depth = queue.as_ref().map_or(0, |queue| queue.depth().saturating_sub(WRITE_PLACES));
+        let reads_max = (DEVICE_READS_MAX * config.ssd.len() / threads).max(WORKER_READS_MIN).min(depth);
         InFlight {
             queue,
             operations: Vec::new(),
@@ -80,20 +89,20 @@ impl InFlight {
             deferred: Vec::new(),
             completions: Vec::new(),
             reads: 0,
+            reads_max,
             light_bytes: 0,
             heavy_bytes: 0,
-            threads: config.threads.max(1),
+            threads,
             failures_logged: None,
         }
     }
 
     /// Reads that may still be asked for.
     pub(super) fn room(&self) -> usize {
-        let depth = self.queue.as_ref().map_or(0, |queue| queue.depth().saturating_sub(WRITE_PLACES));
         if self.light_bytes >= LIGHT_BYTES_MAX / self.threads {
             0
         } else {
-            depth.saturating_sub(self.reads + self.deferred.len())
+            self.reads_max.saturating_sub(self.reads + self.deferred.len())
         }
     }
 
