@@ -341,9 +341,13 @@ impl Worker {
                 break;
             }
         }
+        let began = Instant::now();
         let mut among = Among::All;
         for _ in 0..=self.connections.parked() {
             let Some(token) = self.connections.first_parked(among) else { break };
+            if began.elapsed() >= TURNS_TIME {
+                break;
+            }
             if self.has_memory(token) {
                 self.connections.take_parked(among);
                 self.wake(token);
