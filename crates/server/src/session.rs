@@ -208,8 +208,8 @@ pub struct Session {
     pub(crate) room_since: Option<Instant>,
     /// The length of the request at the front of the input, when that was found out just now.
     expected: usize,
-    /// Requests parsed before the first of them is executed.
-    batch_max: usize,
+    /// It is its turn to read: others wait for theirs.
+    reads_are_scarce: bool,
     closing: bool,
     more: bool,
     /// What some requests executed lately cost besides what every request does, in bytes that cost as much.
@@ -252,7 +252,7 @@ impl Session {
             loaded: None,
             room_since: None,
             expected: 0,
-            batch_max: BATCH,
+            reads_are_scarce: false,
             closing: false,
             more: false,
             extra_cost: 0,
@@ -416,7 +416,10 @@ impl Session {
             let wire = *self.wire.get_or_insert_with(|| detect(first));
             let mut batch = ArrayVec::<(Request<'_>, KeyHash, usize), BATCH>::new();
             let mut parsed = 0;
-            let batch_max = (turns_left as usize).min(self.batch_max);
+            // What is parsed beyond a request that has to wait is parsed again.
+            let reads_max = if ctx.read_bytes == 0 { 0 } else { ctx.read_room.saturating_sub(ctx.reads.len()) };
+            let batch_max = if self.reads_are_scarce { reads_max.clamp(1, BATCH) } else { BATCH };
+            let batch_max = batch_max.min(turns_left as usize);
             let stop = loop {
                 if batch.len() >= batch_max || parsed == rest.len() {
                     break None;
@@ -602,14 +605,10 @@ impl Session {
     /// Goes on with its input, whatever it waited for except a [`Wait::Read`].
     pub fn resume(&mut self, ctx: &mut Ctx<'_>) {
         if self.wait != Wait::Read {
-            // What is parsed beyond a request that has to wait is parsed again: in a turn to read, no more is
-            // parsed at a time than may be read.
-            if self.wait == Wait::Reads {
-                self.batch_max = ctx.read_room.clamp(1, BATCH);
-            }
+            self.reads_are_scarce = self.wait == Wait::Reads;
             self.wait = Wait::None;
             self.advance(ctx, &[]);
-            self.batch_max = BATCH;
+            self.reads_are_scarce = false;
         }
     }
 
