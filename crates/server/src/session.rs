@@ -417,7 +417,8 @@ impl Session {
             let mut batch = ArrayVec::<(Request<'_>, KeyHash, usize), BATCH>::new();
             let mut parsed = 0;
             // What is parsed beyond a request that has to wait is parsed again.
-            let reads_max = if ctx.read_bytes == 0 { 0 } else { ctx.read_room.saturating_sub(ctx.reads.len()) };
+            let reads_max =
+                if ctx.read_bytes == 0 { 0 } else { ctx.read_room.saturating_sub(ctx.reads.len()) };
             let batch_max = if self.reads_are_scarce { reads_max.clamp(1, BATCH) } else { BATCH };
             let batch_max = batch_max.min(turns_left as usize);
             let stop = loop {

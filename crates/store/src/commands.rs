@@ -16,18 +16,18 @@ mod put;
 pub use arith::{Arith, ArithResult};
 pub use delete::{Remove, RemoveResult};
 pub use get::{Fetch, Found, Tier};
-pub(crate) use lookup::is_gone;
 pub use put::{Incoming, Payload, Put, PutMode, PutResult};
 
 use crate::clock::{Expiry, Seconds};
-use crate::evict::OnFull;
 use crate::index::Slot;
 use crate::index::entry::{Entry, State};
 use crate::index::hash::KeyHash;
+use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::Reservation;
 use crate::read::{Loaded, ReadPlan};
 use crate::record::{HEADER_BYTES, Header, KEY_BINARY};
-use crate::shard::{RamQueue, Shard};
+use crate::shard::Shard;
+use crate::shard::evict::OnFull;
 use crate::store::{Step, Store, VALUE_BYTES_MAX};
 use crate::tiers::Tiers;
 
@@ -76,6 +76,21 @@ enum Attempt<R> {
     Demoting,
     /// The index is full around the key, and nothing may be evicted.
     NoSlot,
+}
+
+impl<R> Attempt<R> {
+    /// The same end of an attempt that is not its success.
+    fn retry<S>(self) -> Attempt<S> {
+        match self {
+            Attempt::Done(_) => unreachable!("success is not retried"),
+            Attempt::Read(plan) => Attempt::Read(plan),
+            Attempt::NeedsValue => Attempt::NeedsValue,
+            Attempt::Room(segments) => Attempt::Room(segments),
+            Attempt::Large(bytes) => Attempt::Large(bytes),
+            Attempt::Demoting => Attempt::Demoting,
+            Attempt::NoSlot => Attempt::NoSlot,
+        }
+    }
 }
 
 /// Attempts before an operation that keeps losing its room gives up.
@@ -174,7 +189,7 @@ fn write(
         for part in value {
             record.push(part);
         }
-        let queue = Store::queue_for(shard, call.hash, old.is_none());
+        let queue = shard.queue_for(call.hash, old.is_none());
         let offset = shard.adopt(tiers, queue, header, record, None);
         shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash, freq, State::RamLarge, offset));
         return Attempt::Done(());
@@ -183,14 +198,14 @@ fn write(
         && shard.overwrite(tiers, entry, header, call.key, value)
     {
         // It keeps its place in the queue, so nothing else tells a busy counter from an unused one.
-        shard.index.set(slot, entry.bumped());
+        shard.bump(slot, entry);
         return Attempt::Done(());
     }
     let segments = shard.segments_wanted(RamQueue::Small, header);
     if segments > 0 && tiers.pool.free_count() < tiers.spare_segments() + segments {
         return Attempt::Room(segments);
     }
-    let queue = Store::queue_for(shard, call.hash, old.is_none());
+    let queue = shard.queue_for(call.hash, old.is_none());
     let Some(offset) = shard.append(tiers, queue, header, call.key, value, None) else {
         return Attempt::Room(segments.max(1));
     };

@@ -11,15 +11,30 @@
 //!
 //!   eviction --> SSD write buffer --> next_write() . . caller writes . . complete_write()
 //! ```
+//! A cache of RAM alone needs no reads and writes:
+//!
+//! ```
+//! use larder_store::{Call, Config, Fetch, OnFull, Payload, Put, PutMode, PutResult, Seconds, Step, Store};
+//!
+//! let store = Store::open(&Config::new(16 << 20))?;
+//! let key = b"answer";
+//! let call = Call { key, hash: store.hash(key), now: Seconds(0), loaded: None, on_full: OnFull::Drop };
+//! let stored = store.put(&call, &Put::new(PutMode::Set), &mut Payload::Bytes(b"42"));
+//! assert!(matches!(stored, Step::Done(PutResult::Stored(_))));
+//! let value = store.fetch(&call, &Fetch::default(), |found| found.map(|found| found.value.to_vec()));
+//! assert_eq!(value.done().flatten().as_deref(), Some(&b"42"[..]));
+//! # Ok::<(), larder_store::OpenError>(())
+//! ```
+//! `examples/embed.rs` adds a file on an SSD.
+//!
 //! In reading order: [`clock`], `index` (eight bytes an item), `record`, `memory` and `ram::pool` (the owners of
-//! memory), `ssd` (pages, segments, streams), `shard` (the invariants), `evict` and `policy` (which items leave RAM,
-//! and where to), `commands`, [`store`], and the `recover` modules (a restart).
+//! memory), `ssd` (pages, segments, streams), `shard` (the invariants), `policy` (which items leave RAM, and
+//! where to), `commands`, [`store`], and the `recover` modules (a restart).
 
 pub mod clock;
 mod commands;
 pub mod crash;
 mod error;
-mod evict;
 mod index;
 mod memory;
 mod policy;
@@ -36,11 +51,11 @@ mod value;
 pub use clock::{Expiry, Seconds};
 pub use commands::*;
 pub use error::OpenError;
-pub use evict::OnFull;
 pub use index::hash::KeyHash;
 pub use memory::arena_header::{Cold, MadeFor};
 pub use policy::admission::Admission;
 pub use read::{Loaded, ReadPlan};
+pub use shard::evict::OnFull;
 pub use ssd::health::SsdEvent;
 pub use ssd::write::{SharedWrite, WriteJob};
 pub use ssd::{PAGE_BYTES, SEGMENT_BYTES, SSD_VALUE_BYTES_MAX};

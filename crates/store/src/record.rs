@@ -1,5 +1,7 @@
 //! The one record format of both tiers: a 32-byte header, the key, the value.
 
+use crate::clock::{Expiry, Seconds};
+
 /// Bytes of a record before its key.
 pub(crate) const HEADER_BYTES: usize = 32;
 /// RAM records begin on multiples of this many bytes.
@@ -43,7 +45,27 @@ pub(crate) struct Header {
     pub tag: u16,
 }
 
+/// Why an item is not to be seen.
+#[derive(Clone, Copy)]
+pub(crate) enum Gone {
+    Expired,
+    Flushed,
+}
+
 impl Header {
+    /// Returns why the item is not to be seen; `None` if it is.
+    pub(crate) fn gone(&self, now: Seconds, epoch: u32) -> Option<Gone> {
+        if self.epoch < epoch {
+            return Some(Gone::Flushed);
+        }
+        Expiry::from_raw(self.expires).has_passed(now).then_some(Gone::Expired)
+    }
+
+    /// Returns whether the item has expired or been flushed.
+    pub(crate) fn is_gone(&self, now: Seconds, epoch: u32) -> bool {
+        self.gone(now, epoch).is_some()
+    }
+
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0..4].copy_from_slice(&self.value_len.to_le_bytes());

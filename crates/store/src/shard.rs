@@ -1,11 +1,13 @@
 //! One slice of the hash space: its index, its RAM segments, its counters. Plain sequential code behind the
 //! store's lock.
 //!
-//! This file keeps the invariants: every index entry in state Ram or RamLarge points at a record of this
-//! shard, every change of an entry keeps the SSD table's and the shard's counts true. Which item lives where,
-//! and what a command means, is decided in `evict` and `ops`.
+//! It keeps the invariants: every index entry in state Ram or RamLarge points at a record of this shard, and every
+//! change of an entry keeps the SSD table's and the shard's counts true. So its fields are private, and whatever
+//! else changes an entry or a count calls a method. Which item lives where is decided in `policy`, what a command
+//! means in `commands`.
 
 mod check;
+pub(crate) mod evict;
 mod log;
 pub(crate) mod recover;
 mod repair;
@@ -20,10 +22,12 @@ use crate::index::entry::{Entry, SsdCopy, SsdPlace, State};
 use crate::index::hash::KeyHash;
 use crate::index::{Index, Inserted, Judge, Slot};
 use crate::memory::arena::Region;
-use crate::ram::pool::{LogParts, Owner, Queue, Reservation, SegmentId};
-use crate::record::{HAS_SSD_COPY, HEADER_BYTES, Head, Header, RAM_ALIGN, Record, SSD_COPY_BYTES};
+use crate::policy::ghost::Ghost;
+use crate::policy::s3fifo::{RamQueue, queue_of_new};
+use crate::ram::pool::{LogParts, Owner, Pin, Pool, Queue, Reservation, SegmentId};
+use crate::record::{Gone, HAS_SSD_COPY, HEADER_BYTES, Head, Header, RAM_ALIGN, Record, SSD_COPY_BYTES};
 use crate::tiers::Tiers;
-use tally::Tally;
+use tally::{Counts, Tally};
 
 /// The part of a shard that lives in the arena beside its index.
 #[repr(C)]
@@ -74,15 +78,6 @@ const SPLITS_MAX: u32 = 64;
 const GIVEN_UP: u64 = 1 << 63;
 const REWRITTEN_BITS: u32 = 30;
 
-/// Which RAM queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RamQueue {
-    /// New items, on probation.
-    Small = 0,
-    /// Items that were read while on probation, or came back soon after.
-    Main = 1,
-}
-
 /// A log segment being filled.
 #[derive(Clone, Copy)]
 pub(crate) struct Open {
@@ -92,22 +87,27 @@ pub(crate) struct Open {
 
 /// Where an eviction that had to stop goes on.
 #[derive(Clone, Copy)]
-pub(crate) struct Cursor {
-    pub id: SegmentId,
-    pub at: usize,
+struct Cursor {
+    id: SegmentId,
+    at: usize,
+}
+
+/// Lookups that found an item gone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FoundGone {
+    pub expired: u64,
+    pub flushed: u64,
 }
 
 pub(crate) struct Shard {
-    pub index: Index,
-    pub owner: Owner,
-    pub head: Region<ShardHead>,
-    pub ghost: Region<u8>,
-    pub cursor: Option<Cursor>,
+    index: Index,
+    owner: Owner,
+    head: Region<ShardHead>,
+    ghost: Ghost,
+    cursor: Option<Cursor>,
     /// The items in RAM, by queue.
-    pub tally: Tally,
-    /// Lookups that found an item expired, and flushed.
-    pub found_expired: u64,
-    pub found_flushed: u64,
+    tally: Tally,
+    found_gone: FoundGone,
     /// Log segments, and what the records that the index points at take of them.
     log_segments: u64,
     log_bytes: u64,
@@ -190,15 +190,54 @@ impl Shard {
             index,
             owner,
             head,
-            ghost,
+            ghost: Ghost::new(ghost),
             cursor: None,
             tally: Tally::default(),
-            found_expired: 0,
-            found_flushed: 0,
+            found_gone: FoundGone::default(),
             log_segments: 0,
             log_bytes: 0,
             segment_bytes,
         }
+    }
+
+    /// The index, to look up.
+    #[inline]
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// The bytes of a RAM segment of the shard.
+    #[inline]
+    pub(crate) fn segment<'a>(&'a self, tiers: &'a Tiers, id: SegmentId) -> &'a [u8] {
+        tiers.pool.bytes(&self.owner, id)
+    }
+
+    /// Keeps a large record of the shard where it lies until the pin is dropped.
+    pub(crate) fn pin(&self, tiers: &Tiers, head: SegmentId) -> Pin {
+        tiers.pool.pin(&self.owner, head)
+    }
+
+    /// Returns what a client can see of a queue.
+    pub(crate) fn visible(&self, queue: RamQueue, epoch: u32) -> Counts {
+        self.tally.visible(queue, epoch)
+    }
+
+    /// Counts a lookup that found an item gone.
+    pub(crate) fn count_gone(&mut self, why: Gone) {
+        match why {
+            Gone::Expired => self.found_gone.expired += 1,
+            Gone::Flushed => self.found_gone.flushed += 1,
+        }
+    }
+
+    /// Returns how many lookups found an item gone.
+    pub(crate) fn found_gone(&self) -> FoundGone {
+        self.found_gone
+    }
+
+    /// Recounts the shard's segments in the pool; for tests.
+    pub(crate) fn recount_segments(&self, pool: &Pool) -> (u32, u32) {
+        pool.recount(&self.owner)
     }
 
     /// Begins a change of what the arena holds. Returns whether an earlier one did not come to its end.
@@ -272,11 +311,12 @@ impl Shard {
         self.head_mut().open[queue as usize] = word;
     }
 
+    /// The counts, to read.
     pub(crate) fn head(&self) -> &ShardHead {
         &self.head[0]
     }
 
-    pub(crate) fn head_mut(&mut self) -> &mut ShardHead {
+    fn head_mut(&mut self) -> &mut ShardHead {
         crash::step();
         &mut self.head[0]
     }
@@ -316,7 +356,7 @@ impl Shard {
             ssd_copy[filled..filled + part.len()].copy_from_slice(part);
             filled += part.len();
         }
-        let SsdCopy { place, generation } = SsdCopy::from_bytes(&ssd_copy);
+        let SsdCopy { place, generation } = SsdCopy::from_bytes(&ssd_copy)?;
         (tiers.log.table.current_generation(place) == Some(generation)).then_some(place)
     }
 
@@ -357,6 +397,21 @@ impl Shard {
                 self.log_bytes += header.ram_bytes() as u64;
             }
         }
+    }
+
+    /// Notes that the item of an entry was accessed.
+    #[inline]
+    pub(crate) fn bump(&mut self, slot: Slot, entry: Entry) {
+        let bumped = entry.bumped();
+        if bumped != entry {
+            self.index.set(slot, bumped);
+        }
+    }
+
+    /// Clears the entries of a bucket that `is_dead` says lead nowhere.
+    pub(crate) fn sweep(&mut self, bucket: u32, is_dead: impl FnMut(Entry) -> bool) {
+        let swept = self.index.sweep(bucket, is_dead);
+        self.head_mut().index_entries -= u64::from(swept);
     }
 
     /// Whether the index should grow before more is stored.
@@ -511,6 +566,12 @@ impl Shard {
         }
     }
 
+    /// Marks the small record at a place in RAM as read.
+    #[inline]
+    pub(crate) fn mark_read_at(&mut self, tiers: &Tiers, (id, at): (SegmentId, usize), now: Seconds) {
+        Header::mark_read(&mut tiers.pool.bytes_mut(&mut self.owner, id)[at..], now.0);
+    }
+
     /// The bytes of the header of the record under a Ram or RamLarge entry, to change; `None` when the record is
     /// a large one on its way to the SSD.
     fn header_bytes<'a>(&'a mut self, tiers: &'a Tiers, entry: Entry) -> Option<&'a mut [u8]> {
@@ -535,8 +596,7 @@ impl Shard {
         }
         self.begin_rewrite(entry, &header);
         let (id, at) = tiers.pool.locate(entry.ram_offset());
-        let nowhere = SsdCopy { place: SsdPlace::NOWHERE, generation: 0 }.to_bytes();
-        tiers.pool.write_log(&mut self.owner, (id, at + header.bytes()), &nowhere);
+        tiers.pool.write_log(&mut self.owner, (id, at + header.bytes()), &SsdCopy::NO_BYTES);
     }
 
     /// Makes a large record that has arrived the shard's own; returns its place in the tier. The place of its
@@ -560,25 +620,9 @@ impl Shard {
         tiers.pool.offset(id, 0)
     }
 
-    /// Remembers a key that left, in case it comes back soon.
-    pub(crate) fn remember(&mut self, hash: KeyHash) {
-        if !self.ghost.is_empty() {
-            let at = hash.bucket(self.ghost.len() as u32) as usize;
-            self.ghost[at] = hash.fingerprint();
-        }
-    }
-
-    /// Whether the key left not long ago; forgets that it did.
-    pub(crate) fn recall(&mut self, hash: KeyHash) -> bool {
-        if self.ghost.is_empty() {
-            return false;
-        }
-        let at = hash.bucket(self.ghost.len() as u32) as usize;
-        let known = self.ghost[at] == hash.fingerprint();
-        if known {
-            self.ghost[at] = 0;
-        }
-        known
+    /// Returns the queue of the key's new item, which is also new to the index if `is_new`.
+    pub(crate) fn queue_for(&mut self, hash: KeyHash, is_new: bool) -> RamQueue {
+        queue_of_new(is_new && self.ghost.recall(hash))
     }
 
     /// RAM segments in use.

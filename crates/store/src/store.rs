@@ -15,14 +15,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Seconds;
-use crate::evict::{Evicted, OnFull};
 use crate::index::entry::State;
 use crate::index::hash::KeyHash;
 use crate::memory::layout::Layout;
 use crate::policy::admission::Admission;
+use crate::policy::s3fifo::RamQueue;
 use crate::prefetch::prefetch;
 use crate::read::ReadPlan;
-use crate::shard::{RamQueue, Shard};
+use crate::shard::Shard;
+use crate::shard::evict::{Evicted, OnFull};
 use crate::ssd::health::{Access, SsdEvent};
 use crate::ssd::write::WriteJob;
 use crate::tiers::Tiers;
@@ -74,6 +75,26 @@ pub struct Config {
     /// The first cas unique of a store that begins empty; must tell nothing of `seed`. Best random and not
     /// small: a client may hold a cas unique of an earlier process, or use a small number for "never".
     pub first_cas: u64,
+}
+
+impl Config {
+    /// A cache of `memory_bytes` of RAM that may evict, without an SSD, for items of about 1,000 bytes. It begins
+    /// empty, with a fixed seed: a program whose keys come from elsewhere sets a random one.
+    pub fn new(memory_bytes: u64) -> Config {
+        Config {
+            memory_bytes,
+            ssd: Vec::new(),
+            item_bytes: 1000,
+            index_bytes: None,
+            ssd_write_limit: None,
+            ssd_admission: Admission::All,
+            ssd_live_percent: 70,
+            evict: true,
+            memory_file: None,
+            seed: 1,
+            first_cas: 1 << 32,
+        }
+    }
 }
 
 /// What became of a request.
@@ -138,7 +159,7 @@ impl Store {
     #[inline]
     pub fn prefetch_item(&self, hash: KeyHash) {
         let Ok(shard) = self.shards[self.shard_of(hash) as usize].try_lock() else { return };
-        if let Some((_, entry)) = shard.index.find(hash).filter(|(_, entry)| entry.state() == State::Ram) {
+        if let Some((_, entry)) = shard.index().find(hash).filter(|(_, entry)| entry.state() == State::Ram) {
             prefetch(self.tiers.pool.owner_address(entry.ram_offset()));
             let start = self.tiers.pool.address() + entry.ram_offset() as usize;
             for line in 0..PREFETCHED_LINES {
@@ -343,18 +364,19 @@ impl Store {
         for shard in &self.shards {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             let head = shard.head();
-            stats.index_capacity += shard.index.capacity();
-            stats.index_bytes += shard.index.bytes();
+            stats.index_capacity += shard.index().capacity();
+            stats.index_bytes += shard.index().bytes();
             stats.index_entries += head.index_entries;
             stats.index_evictions += head.index_evictions;
             let [small, main] =
-                [RamQueue::Small, RamQueue::Main].map(|queue| shard.tally.visible(queue, self.tiers.epoch()));
+                [RamQueue::Small, RamQueue::Main].map(|queue| shard.visible(queue, self.tiers.epoch()));
             stats.ram_items += small.items + main.items;
             stats.ram_item_bytes += small.bytes + main.bytes;
             stats.ram_items_small += small.items;
             stats.ram_items_main += main.items;
-            stats.found_expired += shard.found_expired;
-            stats.found_flushed += shard.found_flushed;
+            let found_gone = shard.found_gone();
+            stats.found_expired += found_gone.expired;
+            stats.found_flushed += found_gone.flushed;
             stats.evictions_ram += head.evictions;
             stats.evicted_unread += head.evicted_unread;
             stats.ssd_admissions_dropped += head.admissions_dropped;
@@ -391,7 +413,7 @@ impl Store {
         for (number, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             shard.check(&self.tiers).map_err(|what| format!("shard {number}: {what}"))?;
-            let (used, given_up) = pool.recount(&shard.owner);
+            let (used, given_up) = shard.recount_segments(pool);
             known += used + given_up;
         }
         if known != pool.count() {
@@ -406,11 +428,6 @@ impl Store {
         if tiers.evict && tiers.is_promotable(segments) && !tiers.has_room_to_promote(segments) {
             let _ = self.make_room::<()>(own, segments, now, OnFull::Wait);
         }
-    }
-
-    /// Which RAM queue a key's new item belongs in.
-    pub(crate) fn queue_for(shard: &mut Shard, hash: KeyHash, is_new: bool) -> RamQueue {
-        if is_new && shard.recall(hash) { RamQueue::Main } else { RamQueue::Small }
     }
 }
 

@@ -7,12 +7,10 @@ use crate::index::entry::Entry;
 use crate::index::hash::Hasher;
 use crate::memory::arena_header::Header;
 use crate::policy::admission::Admission;
+use crate::policy::s3fifo;
 use crate::ram::pool::Pool;
 use crate::ssd::log::Log;
 use crate::store::compaction::Compaction;
-
-/// A promoted record takes at most one in this many parts of RAM.
-const PROMOTED_PARTS: u32 = 32;
 
 pub(crate) struct Tiers {
     pub pool: Arc<Pool>,
@@ -39,7 +37,7 @@ impl Tiers {
 
     /// Whether a record of `segments` segments takes a small enough part of RAM to be promoted.
     pub(crate) fn is_promotable(&self, segments: u32) -> bool {
-        segments <= (self.pool.limit() / PROMOTED_PARTS).max(1)
+        s3fifo::is_promotable(segments, self.pool.limit())
     }
 
     /// Flushes so far: a record written in an earlier epoch is gone.

@@ -30,6 +30,13 @@ impl Value<'_> {
         self.len() == 0
     }
 
+    /// Returns a copy of it.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut copy = Vec::with_capacity(self.len());
+        self.append_to(&mut copy);
+        copy
+    }
+
     /// Appends the whole value to `out`.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         match self {

@@ -41,7 +41,7 @@ impl Store {
     /// with the same tag may go too.
     pub fn forget(&self, call: &Call<'_>) {
         let mut shard = self.change(self.shard_of(call.hash));
-        if let Some((slot, entry)) = shard.index.find(call.hash)
+        if let Some((slot, entry)) = shard.index().find(call.hash)
             && (entry.state() == State::Ssd || shard.ram_record(&self.tiers, entry).key() == call.key)
         {
             shard.remove(&self.tiers, slot, entry);

@@ -1,13 +1,14 @@
 //! Reads an item. A read may change its expiry, its frequency, and which client recaches it once it is stale.
 
-use super::lookup::{FoundItem, Look, SsdLookup, is_gone};
+use super::lookup::{FoundItem, Look, SsdLookup};
 use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
-use crate::evict::OnFull;
 use crate::index::entry::{Entry, SsdCopy, State};
+use crate::policy::s3fifo::{RamQueue, is_promoted};
 use crate::read::Needs;
 use crate::record::{FETCHED, HAS_SSD_COPY, HEADER_BYTES, Header, KEY_BINARY, Record, STALE, WIN_SENT};
-use crate::shard::{RamQueue, Shard};
+use crate::shard::Shard;
+use crate::shard::evict::OnFull;
 use crate::store::{Step, Store};
 use crate::tiers::Tiers;
 use crate::value::Value;
@@ -107,9 +108,6 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Frequency at which an item on the SSD is copied to RAM.
-const PROMOTE_AT: u8 = 2;
-
 impl Store {
     /// Reads an item. `reply` is called once, under the shard's lock, with the item or `None`, when the step
     /// is [`Step::Done`] and carries its answer.
@@ -137,7 +135,7 @@ impl Store {
         let mut needs = if has_value { Needs::Value } else { fetch.needs() };
         let step = self.attempt(call, |shard, reservation| {
             if let Some(loaded) = call.loaded.as_ref().filter(|_| fetch.is_plain()) {
-                let current = shard.index.find(call.hash).is_some_and(|(_, e)| loaded.plan.is_of(tiers, e));
+                let current = shard.index().find(call.hash).is_some_and(|(_, e)| loaded.plan.is_of(tiers, e));
                 if !current {
                     let record = shard.find_loaded(tiers, loaded, call, needs, loaded.plan.epoch);
                     let Ok(SsdLookup::Item(header, value)) = record else {
@@ -181,26 +179,11 @@ impl Store {
         });
         if let Some(loaded) = loaded.filter(|_| has_value) {
             let is_wanted =
-                loaded.plan.entry.freq() + 1 >= PROMOTE_AT && loaded.plan.bytes() > tiers.large_bytes;
+                is_promoted(loaded.plan.entry.freq() + 1) && loaded.plan.bytes() > tiers.large_bytes;
             let segments = if is_wanted { tiers.pool.segments_for(loaded.plan.bytes()) } else { 1 };
             self.top_up(self.shard_of(call.hash), segments, call.now);
         }
         step
-    }
-}
-
-impl<R> Attempt<R> {
-    /// The same end of an attempt that is not its success.
-    pub(super) fn retry<S>(self) -> Attempt<S> {
-        match self {
-            Attempt::Done(_) => unreachable!("success is not retried"),
-            Attempt::Read(plan) => Attempt::Read(plan),
-            Attempt::NeedsValue => Attempt::NeedsValue,
-            Attempt::Room(segments) => Attempt::Room(segments),
-            Attempt::Large(bytes) => Attempt::Large(bytes),
-            Attempt::Demoting => Attempt::Demoting,
-            Attempt::NoSlot => Attempt::NoSlot,
-        }
     }
 }
 
@@ -217,32 +200,29 @@ impl Shard {
         fetch: &Fetch,
         reply: F,
     ) -> Result<R, F> {
-        let Some((slot, entry)) = self.index.find(call.hash) else {
+        let Some((slot, entry)) = self.index().find(call.hash) else {
             return Ok(reply(None));
         };
         if entry.state() != State::Ram {
             return Err(reply);
         }
         let (id, at) = tiers.pool.locate(entry.ram_offset());
-        let Some(record) = Record::parse(&tiers.pool.bytes(&self.owner, id)[at..]) else {
+        let Some(record) = Record::parse(&self.segment(tiers, id)[at..]) else {
             // It lies over the end of its segment.
             return Err(reply);
         };
         let header = record.header;
         let may_win = fetch.may_win && header.item_flags & STALE != 0;
-        if record.key != call.key || may_win || is_gone(&header, call.now, tiers.epoch()) {
+        if record.key != call.key || may_win || header.is_gone(call.now, tiers.epoch()) {
             return Err(reply);
         }
         let fetched = header.item_flags & FETCHED != 0;
         let answered = reply(Some(&Found::new(&header, Value::Slice(record.value), fetched, Tier::Ram)));
         if !fetch.no_bump {
             if !fetched || header.accessed != call.now.0 {
-                Header::mark_read(&mut tiers.pool.bytes_mut(&mut self.owner, id)[at..], call.now.0);
+                self.mark_read_at(tiers, (id, at), call.now);
             }
-            let bumped = entry.bumped();
-            if bumped != entry {
-                self.index.set(slot, bumped);
-            }
+            self.bump(slot, entry);
         }
         Ok(answered)
     }
@@ -303,7 +283,9 @@ impl Shard {
             } else if !fetch.no_bump {
                 self.mark_read(tiers, seen.entry, call.now);
             }
-            self.index.set(seen.slot, entry);
+            if !fetch.no_bump {
+                self.bump(seen.slot, seen.entry);
+            }
         }
         let value = seen.value(self, tiers);
         let tier = if seen.on_ssd() { Tier::Ssd } else { Tier::Ram };
@@ -312,10 +294,10 @@ impl Shard {
         let answered = answer(Some(&found));
         drop(found);
         if seen.on_ssd() && !fetch.no_bump {
-            self.index.set(seen.slot, entry);
+            self.bump(seen.slot, seen.entry);
             let place = entry.ssd_place();
             tiers.log.table.mark_hot(place);
-            if entry.freq() >= PROMOTE_AT && seen.has_value() {
+            if is_promoted(entry.freq()) && seen.has_value() {
                 self.promote(tiers, call, seen, &after, entry);
             }
         }
@@ -323,8 +305,8 @@ impl Shard {
     }
 
     fn index_warm(&mut self, call: &Call<'_>, fetch: &Fetch) {
-        if let Some((slot, entry)) = self.index.find(call.hash).filter(|_| !fetch.no_bump) {
-            self.index.set(slot, entry.bumped());
+        if let Some((slot, entry)) = self.index().find(call.hash).filter(|_| !fetch.no_bump) {
+            self.bump(slot, entry);
         }
     }
 

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use super::Call;
-use crate::clock::{Expiry, Seconds};
 use crate::index::Slot;
 use crate::index::entry::{Entry, State};
 use crate::index::hash::KeyHash;
 use crate::read::{Loaded, Needs, ReadPlan};
-use crate::record::{FETCHED, Header};
+use crate::record::{FETCHED, Gone, Header};
 use crate::shard::{RamRecord, Shard};
 use crate::ssd::health::Access;
 use crate::ssd::page::{self, Page, Placed};
@@ -59,11 +58,9 @@ impl FoundItem<'_> {
         match shard.ram_record(tiers, self.entry) {
             RamRecord::Small(record) => Value::Slice(record.value),
             RamRecord::Split { value, .. } => Value::Parts(ValueParts::new(value)),
-            RamRecord::Large { head, header, key } => Value::Large(LargeValue::new(
-                tiers.pool.pin(&shard.owner, head),
-                key.len(),
-                header.value_len as usize,
-            )),
+            RamRecord::Large { head, header, key } => {
+                Value::Large(LargeValue::new(shard.pin(tiers, head), key.len(), header.value_len as usize))
+            }
         }
     }
 
@@ -116,24 +113,6 @@ pub(super) enum SsdLookup<'l> {
     Absent,
 }
 
-/// Why an item that lies there is not to be seen.
-#[derive(Clone, Copy)]
-pub(super) enum Gone {
-    Expired,
-    Flushed,
-}
-
-fn gone(header: &Header, now: Seconds, epoch: u32) -> Option<Gone> {
-    if header.epoch < epoch {
-        return Some(Gone::Flushed);
-    }
-    Expiry::from_raw(header.expires).has_passed(now).then_some(Gone::Expired)
-}
-
-pub(crate) fn is_gone(header: &Header, now: Seconds, epoch: u32) -> bool {
-    gone(header, now, epoch).is_some()
-}
-
 impl Shard {
     /// The key's record among a page's. (Rivals of other shards are not told from this one's: at worst a
     /// miss.)
@@ -144,7 +123,7 @@ impl Shard {
         hash: KeyHash,
         key: &[u8],
     ) -> Option<Placed<'l>> {
-        page.find(hash.tag(), key, |key| self.index.are_rivals(hash, tiers.hasher.hash(key)))
+        page.find(hash.tag(), key, |key| self.index().are_rivals(hash, tiers.hasher.hash(key)))
     }
 
     /// Returns the needed part of the key's item in the pages that were read, if they are what the plan meant; an
@@ -161,7 +140,7 @@ impl Shard {
         let Some(record) = self.find_among(tiers, &page, call.hash, call.key) else {
             return Ok(SsdLookup::Absent);
         };
-        match gone(&record.header, call.now, epoch) {
+        match record.header.gone(call.now, epoch) {
             Some(why) => Ok(SsdLookup::Gone(why)),
             None if needs == Needs::Header => Ok(SsdLookup::Item(record.header, None)),
             None => Ok(SsdLookup::Item(record.header, Some(page.value_of(&record).ok_or(())?))),
@@ -171,7 +150,7 @@ impl Shard {
     /// Looks up the needed part of the key's item; removes an item found to be expired, flushed, overwritten on
     /// the SSD or unreadable.
     pub(super) fn look<'l>(&mut self, tiers: &Tiers, call: &Call<'l>, needs: Needs) -> Look<'l> {
-        let Some((slot, entry)) = self.index.find(call.hash) else {
+        let Some((slot, entry)) = self.index().find(call.hash) else {
             return Look::Absent(None);
         };
         let (now, epoch) = (call.now, tiers.epoch());
@@ -181,7 +160,7 @@ impl Shard {
                 return Look::Absent(Some((slot, entry)));
             }
             let header = *record.header();
-            if let Some(why) = gone(&header, now, epoch) {
+            if let Some(why) = header.gone(now, epoch) {
                 self.count_gone(why);
                 self.reclaim(tiers, slot, entry, &header);
                 return Look::Absent(None);
@@ -203,7 +182,7 @@ impl Shard {
             let Some(record) = self.find_among(tiers, &page, call.hash, call.key) else {
                 return SsdLookup::Absent;
             };
-            if let Some(why) = gone(&record.header, now, epoch) {
+            if let Some(why) = record.header.gone(now, epoch) {
                 return SsdLookup::Gone(why);
             }
             if needs == Needs::Header {
@@ -253,14 +232,6 @@ impl Shard {
                 Look::Absent(None)
             }
             SsdLookup::Absent => Look::Absent(Some((slot, entry))),
-        }
-    }
-
-    /// Counts a lookup that found an item gone.
-    fn count_gone(&mut self, why: Gone) {
-        match why {
-            Gone::Expired => self.found_expired += 1,
-            Gone::Flushed => self.found_flushed += 1,
         }
     }
 }

@@ -3,12 +3,12 @@
 use super::lookup::Look;
 use super::{ATTEMPTS_MAX, Attempt, Call, write};
 use crate::clock::Expiry;
-use crate::evict::OnFull;
 use crate::index::entry::{Entry, State};
 use crate::ram::pool::Reservation;
 use crate::read::Needs;
 use crate::record::{HEADER_BYTES, Header, KEY_BINARY, STALE, WIN_SENT};
 use crate::shard::Shard;
+use crate::shard::evict::OnFull;
 use crate::store::{Step, Store};
 use crate::tiers::Tiers;
 
@@ -59,6 +59,23 @@ pub struct Put {
     pub key_is_binary: bool,
     /// The most bytes that header, key and value may have together after an append or prepend.
     pub item_bytes_max: usize,
+}
+
+impl Put {
+    /// Stores an item with client flags of 0 that never expires, whatever cas unique the present one has.
+    pub fn new(mode: PutMode) -> Put {
+        Put {
+            mode,
+            client_flags: 0,
+            expiry: Expiry::Never,
+            compare: None,
+            new_cas: None,
+            invalidate: false,
+            vivify: None,
+            key_is_binary: false,
+            item_bytes_max: 1 << 30,
+        }
+    }
 }
 
 /// How storing ended.
@@ -175,7 +192,7 @@ impl Store {
         let mut needs = Needs::Header;
         self.attempt(call, |shard, reservation| {
             let old = if put.mode == PutMode::Set && put.compare.is_none() {
-                shard.index.find(call.hash)
+                shard.index().find(call.hash)
             } else {
                 match shard.look(tiers, call, needs) {
                     Look::Read(plan) => return Attempt::Read(plan),
@@ -187,7 +204,7 @@ impl Store {
                         let stale = match put.when_found(seen.header.cas) {
                             Ok(stale) => stale,
                             Err(result) => {
-                                shard.index.set(seen.slot, seen.entry.bumped());
+                                shard.bump(seen.slot, seen.entry);
                                 return Attempt::Done(result);
                             }
                         };
@@ -260,7 +277,7 @@ fn store_new(
             let Payload::Incoming(incoming) = std::mem::replace(payload, Payload::Bytes(&[])) else {
                 unreachable!("just matched")
             };
-            let queue = Store::queue_for(shard, call.hash, old.is_none());
+            let queue = shard.queue_for(call.hash, old.is_none());
             let freq = old.map_or(0, |(_, old)| old.freq());
             let offset = shard.adopt(tiers, queue, &header, incoming.record, None);
             let entry = Entry::ram(call.hash, freq, State::RamLarge, offset);

@@ -176,6 +176,9 @@ pub(crate) struct SsdCopy {
 }
 
 impl SsdCopy {
+    /// The bytes of the trailer of a record without a copy. No place has these bits: state is never 0 in one.
+    pub(crate) const NO_BYTES: [u8; SSD_COPY_BYTES] = [0; SSD_COPY_BYTES];
+
     /// The bytes of the trailer in RAM.
     pub(crate) fn to_bytes(self) -> [u8; SSD_COPY_BYTES] {
         let mut bytes = [0; SSD_COPY_BYTES];
@@ -184,10 +187,14 @@ impl SsdCopy {
         bytes
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8; SSD_COPY_BYTES]) -> Self {
+    /// Returns the copy that a trailer names; `None` if it names none.
+    pub(crate) fn from_bytes(bytes: &[u8; SSD_COPY_BYTES]) -> Option<Self> {
+        if *bytes == SsdCopy::NO_BYTES {
+            return None;
+        }
         let [a, b, c, d, e, f, g, h, generation @ ..] = *bytes;
         let place = SsdPlace::from_bits(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
-        SsdCopy { place, generation: u32::from_le_bytes(generation) }
+        Some(SsdCopy { place, generation: u32::from_le_bytes(generation) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which items that leave RAM are written to the SSD.
 
-use crate::shard::RamQueue;
+use super::s3fifo::RamQueue;
 
 /// Which of the items that leave RAM are written to the SSD.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 //! Nothing shows a record before it is written: the word that names the open segment, and where its records end,
 //! is stored behind it. `shard::repair` relies on that.
 
-use super::{Open, RamQueue, Shard};
+use super::{Open, Shard};
 use crate::crash;
 use crate::index::entry::{Entry, SsdCopy};
+use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::SegmentId;
 use crate::record::{HAS_SSD_COPY, HEADER_BYTES, Header, RAM_ALIGN};
 use crate::tiers::Tiers;

@@ -5,10 +5,11 @@
 //! the shard is read through once: every record of its segments is found by the index where it lies, and the
 //! index points at nothing else in RAM.
 
+use super::Shard;
 use super::tally::Tally;
-use super::{RamQueue, Shard};
 use crate::index::entry::{Entry, State, pages_of_class};
 use crate::index::hash::KeyHash;
+use crate::policy::s3fifo::RamQueue;
 use crate::prefetch::prefetch;
 use crate::ram::pool::recover::{ClaimedSegments, Kept};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};

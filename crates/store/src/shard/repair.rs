@@ -9,8 +9,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{REWRITTEN_BITS, RamQueue, Shard};
+use super::{REWRITTEN_BITS, Shard};
 use crate::index::entry::State;
+use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::SegmentId;
 use crate::record::{HEADER_BYTES, Header, RAM_ALIGN};
 use crate::tiers::Tiers;

@@ -3,7 +3,7 @@
 //! A flush visits no shard. The first change or look after it finds the epoch risen and moves all counts to the
 //! flushed side, since everything counted so far is of an earlier epoch.
 
-use super::RamQueue;
+use crate::policy::s3fifo::RamQueue;
 use crate::record::Header;
 
 /// Items and bytes of one queue.

@@ -67,7 +67,7 @@ impl Log {
         let to = SsdPlace { segment, page: page as u16, class, generation: (generation & 0xF) as u8 };
         self.table.admit(to, header.expires, header.epoch);
         let bytes = pin.bytes();
-        let demotion = Demotion { hash, from, to, pin: Some(pin), bytes };
+        let demotion = Demotion { hash, from, to: Some(to), pin: Some(pin), bytes };
         state.large.push(Large { id, parts_left, failed: false, demotion });
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Log {
         let to = SsdPlace { segment, page: page as u16, class, generation: (generation & 0xF) as u8 };
         self.table.admit(to, header.expires, header.epoch);
         self.begin_demotion(state, bytes);
-        let demotion = Demotion { hash, from, to, pin: None, bytes };
+        let demotion = Demotion { hash, from, to: Some(to), pin: None, bytes };
         state.large.push(Large { id, parts_left, failed: false, demotion });
         Ok(())
     }

@@ -365,7 +365,7 @@ impl Log {
                 }
                 let Large { failed, mut demotion, .. } = state.large.swap_remove(at);
                 if failed {
-                    demotion.to = SsdPlace::NOWHERE;
+                    demotion.to = None;
                 }
                 Some(demotion)
             }
@@ -426,8 +426,3 @@ impl Log {
 }
 
 const _: () = assert!(SEGMENT_BYTES.is_multiple_of(PAGE_BYTES as u64));
-
-impl SsdPlace {
-    /// Stands for a record that did not land.
-    pub(crate) const NOWHERE: SsdPlace = SsdPlace { segment: u32::MAX, page: 0, class: 0, generation: 0 };
-}

@@ -18,6 +18,7 @@ use super::write::Demotion;
 use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::clock::Seconds;
 use crate::index::entry::{SsdPlace, class_of_pages, pages_of_class};
+use crate::policy::cleaning::readmission_pages_max;
 
 /// Pages that one read of a segment that is moved brings.
 const CHUNK_PAGES: u32 = 64;
@@ -26,10 +27,10 @@ const CHUNK_READS_MAX: u32 = 2;
 const AWAITED_CHUNK_READS_MAX: u32 = 6;
 /// Bytes of large records on the move from which on nothing more is read. One record may be larger.
 const MOVING_BYTES_MAX: usize = 1 << 20;
+/// Pages of a segment that readmission may read back.
+const READMISSION_PAGES_MAX: u32 = readmission_pages_max(SEGMENT_PAGES);
 /// Reads of a readmission under way at once.
 const READMISSION_READS_MAX: u32 = 4;
-/// Pages of a segment that readmission may read back: a tenth, which bounds what it adds to the writes.
-const READMISSION_PAGES_MAX: u32 = SEGMENT_PAGES / 10;
 /// Failed reads of a segment that are tried again.
 const RETRIES_MAX: u32 = 4;
 /// Segments whose expiry one call of [`Log::free_spent`] looks at.

@@ -1,21 +1,10 @@
-//! Selects the segment that is reused next: by cost and benefit while the live records fit the SSD well, else
-//! the oldest.
-//!
-//! Moving the live records out of a segment of which the share `u` is live costs a read of all of it and a
-//! write of `u`, and frees `1 - u`. Old segments are preferred: what they still hold is likely to stay, so the
-//! freed room lasts (Rosenblum and Ousterhout, "The design and implementation of a log-structured file
-//! system", 1992).
+//! Looks for the segment that is reused next, as `policy::cleaning` decides: by cost and benefit while the live
+//! records fit the SSD well, else the oldest.
 
 use super::SEGMENT_PAGES;
 use super::log::{Log, State};
+use crate::policy::cleaning::{self, Ssd, gain, moves_live_records};
 
-/// With fewer segments than this no live records are moved: the free segments that moving needs would be too
-/// large a part of the SSD.
-const MOVING_SEGMENTS_MIN: u32 = 8;
-/// With fewer segments than this one free segment is reserved for moving, else two.
-const SMALL_SEGMENTS: u32 = 256;
-/// A segment of which more is live is not worth moving.
-const MOVED_SHARE_MAX: f64 = 0.95;
 /// Sealed segments that are looked at for one selection; more than these are sampled.
 const CANDIDATES_MAX: usize = 256;
 
@@ -41,11 +30,7 @@ struct Survey {
 impl Log {
     /// Free segments that only moved and readmitted records may fill.
     pub(super) fn reserved_segments(&self) -> usize {
-        match self.segments() {
-            0..MOVING_SEGMENTS_MIN => 0,
-            MOVING_SEGMENTS_MIN..SMALL_SEGMENTS => 1,
-            _ => 2,
-        }
+        cleaning::reserved_segments(self.segments())
     }
 
     /// Selects the segment that is reused next; `None` when none can be just now.
@@ -55,11 +40,13 @@ impl Log {
             if share == 0.0 {
                 return Some(Victim::Empty(segment));
             }
-            if self.segments() >= MOVING_SEGMENTS_MIN
-                && (self.reuses || !state.free.is_empty())
-                && share <= MOVED_SHARE_MAX
-                && self.live_segments(state, survey.mean_share) <= self.live_segments_max()
-            {
+            let ssd = Ssd {
+                segments: self.segments(),
+                has_room: self.reuses || !state.free.is_empty(),
+                live_segments: self.live_segments(state, survey.mean_share),
+                live_percent_max: self.live_percent_max,
+            };
+            if moves_live_records(share, &ssd) {
                 return Some(Victim::Move(segment));
             }
         }
@@ -86,11 +73,6 @@ impl Log {
         mean_share * state.sealed.len() as f64 + open
     }
 
-    /// The most live records that are all kept, in segments.
-    fn live_segments_max(&self) -> f64 {
-        f64::from(self.segments()) * f64::from(self.live_percent_max) / 100.0
-    }
-
     /// Looks at every sealed segment, or at a sample that is spread evenly over their ages.
     fn survey(&self, state: &State) -> Survey {
         let lines = state.sealed.lines();
@@ -103,8 +85,7 @@ impl Log {
             let share = if self.is_spent(segment) { 0.0 } else { self.table.live_share(segment) };
             sum += share;
             count += 1;
-            let age = 1.0 + f64::from(self.table.age_of(segment));
-            let score = if share == 0.0 { f64::MAX } else { (1.0 - share) * age / (1.0 + share) };
+            let score = gain(share, self.table.age_of(segment));
             let is_stuck = share > 0.0 && self.table.is_stuck(segment);
             if score > best_score && !is_stuck && self.can_reuse(state, segment) {
                 (best, best_score) = (Some((segment, share)), score);

@@ -41,7 +41,8 @@ pub(super) struct Large {
 pub(crate) struct Demotion {
     pub hash: KeyHash,
     pub from: Entry,
-    pub to: SsdPlace,
+    /// Its place on the SSD; `None` if a part of it could not be written.
+    pub to: Option<SsdPlace>,
     /// Of a record in RAM: until the entry has moved, the memory under `from` must not become another record.
     /// Its copy on its way is the only hold on a record that was read back from the SSD.
     pub(super) pin: Option<Arc<Pin>>,

@@ -5,9 +5,10 @@ use std::sync::PoisonError;
 
 use super::Store;
 use crate::clock::Seconds;
+use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
 use crate::record::Header;
-use crate::shard::{RamQueue, Shard};
+use crate::shard::Shard;
 use crate::tiers::Tiers;
 
 /// Seconds since the oldest item of each place was last accessed, or came there; 0 where there is none.
@@ -69,7 +70,7 @@ impl Shard {
         let open = || self.open(queue).filter(|open| open.used > 0).map(|open| open.id);
         let id: SegmentId = self.queue(queue).front().or_else(open)?;
         let at = if tiers.pool.is_large(id) { LARGE_PREFIX_BYTES } else { 0 };
-        let header = Header::decode(&tiers.pool.bytes(&self.owner, id)[at..])?;
+        let header = Header::decode(&self.segment(tiers, id)[at..])?;
         (header.epoch >= tiers.epoch()).then_some(header.accessed)
     }
 }

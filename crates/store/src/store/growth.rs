@@ -94,11 +94,11 @@ impl Store {
     #[cold]
     fn grow_short_index(&self, number: u32, shard: &mut Shard) {
         let granted = || self.growth.granted(self.tiers.pool.lent_count());
-        if granted() <= shard.index.count() && !self.lend_segment() {
+        if granted() <= shard.index().count() && !self.lend_segment() {
             return;
         }
         shard.grow_index(granted());
-        self.indexes[number as usize].update(&shard.index);
+        self.indexes[number as usize].update(shard.index());
     }
 
     fn lend_segment(&self) -> bool {
@@ -120,8 +120,8 @@ impl Store {
             self.shards.iter_mut().map(|shard| shard.get_mut().unwrap_or_else(PoisonError::into_inner));
         let mut buckets = self.growth.base;
         for (shard, whereabouts) in shards.zip(&self.indexes) {
-            buckets = buckets.max(shard.index.count());
-            whereabouts.update(&shard.index);
+            buckets = buckets.max(shard.index().count());
+            whereabouts.update(shard.index());
         }
         let segments = self.growth.segments_for(buckets);
         while self.tiers.pool.lent_count() < segments && self.tiers.pool.lend(0).is_some() {}

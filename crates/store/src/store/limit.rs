@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::*;
 
 use super::{Step, Store};
 use crate::clock::Seconds;
-use crate::evict::OnFull;
+use crate::shard::evict::OnFull;
 
 /// RAM segments evicted in one step, in bytes: what a step keeps its thread from anything else for.
 const EVICTED_BYTES_MAX: usize = 4 << 20;

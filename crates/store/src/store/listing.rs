@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 
 use super::Store;
 use crate::clock::{Expiry, Seconds};
-use crate::commands::is_gone;
 use crate::index::entry::{Entry, State};
 use crate::index::hash::KeyHash;
+use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::SegmentId;
 use crate::record::Head;
-use crate::shard::{RamQueue, Shard};
+use crate::shard::Shard;
 use crate::tiers::Tiers;
 
 /// Records that one listing looks at, which bounds its time: some have been overwritten or deleted.
@@ -76,8 +76,8 @@ impl Shard {
                     let hash = tiers.hasher.hash(record.key());
                     let here = Entry::ram(hash, 0, entry.state(), entry.ram_offset());
                     if most > 0
-                        && self.index.find_place(hash, here).is_some()
-                        && !is_gone(header, now, tiers.epoch())
+                        && self.index().find_place(hash, here).is_some()
+                        && !header.is_gone(now, tiers.epoch())
                     {
                         most -= 1;
                         listed.push(ListedItem {
@@ -94,7 +94,7 @@ impl Shard {
 
     /// Returns entries, without tags, for all records that begin in a log segment, oldest first.
     fn entries_of(&self, tiers: &Tiers, id: SegmentId, used: usize) -> Vec<Entry> {
-        let bytes = tiers.pool.bytes(&self.owner, id);
+        let bytes = self.segment(tiers, id);
         let (mut entries, mut at) = (Vec::new(), tiers.pool.first(id));
         while at < used {
             let Some(head) = Head::parse(&bytes[at..used.min(bytes.len())]) else { break };

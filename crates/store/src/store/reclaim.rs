@@ -3,7 +3,6 @@
 
 use super::Store;
 use crate::clock::Seconds;
-use crate::commands::is_gone;
 use crate::index::entry::{Entry, SsdPlace, State};
 use crate::read::{Loaded, Needs, ReadPlan};
 use crate::record::FETCHED;
@@ -97,7 +96,7 @@ impl Store {
         let tiers = &self.tiers;
         let hash = self.hash(record.key);
         let mut shard = self.change(self.shard_of(hash));
-        let Some((slot, present)) = shard.index.find(hash) else {
+        let Some((slot, present)) = shard.index().find(hash) else {
             return Moved::Done;
         };
         let there = present.state() == State::Ssd && {
@@ -114,7 +113,7 @@ impl Store {
             return Moved::Done;
         }
         let mut header = record.header;
-        if is_gone(&header, now, tiers.epoch()) {
+        if header.is_gone(now, tiers.epoch()) {
             shard.reclaim(tiers, slot, present, &header);
             return Moved::Done;
         }

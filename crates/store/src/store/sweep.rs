@@ -74,14 +74,12 @@ impl Store {
     fn sweep_some(&self, sweep: &mut Sweep) {
         let mut shard = self.change(sweep.shard);
         let end = (sweep.bucket + HOLD_BUCKETS).min(self.layout.buckets_per_shard);
-        let mut swept = 0;
         for bucket in sweep.bucket..end {
-            swept += shard.index.sweep(bucket, |entry| {
+            shard.sweep(bucket, |entry| {
                 entry.state() == State::Ssd
                     && self.tiers.log.table.current_generation(entry.ssd_place()).is_none()
             });
         }
-        shard.head_mut().index_entries -= u64::from(swept);
         sweep.visited += u64::from(end - sweep.bucket);
         sweep.bucket = end;
         if end == self.layout.buckets_per_shard {

@@ -1,16 +1,14 @@
-//! Which items leave RAM when a segment is needed, after S3-FIFO (Yang et al., SOSP 2023): a small queue on
-//! probation, a main queue, two bits of frequency. What leaves goes to the SSD, back to its unchanged copy
-//! there, or nowhere.
+//! Empties a RAM segment: keeps, demotes or drops each of its records, as `policy::s3fifo` decides.
 
+use super::{Cursor, RamRecord, Shard};
 use crate::clock::{Expiry, Seconds};
-use crate::commands::is_gone;
 use crate::index::Slot;
 use crate::index::entry::{Entry, SsdPlace, State};
 use crate::index::hash::KeyHash;
-use crate::policy::admission::{Admission, Candidate, is_worth_a_write};
+use crate::policy::admission::Admission;
+use crate::policy::s3fifo::{Exit, Leaving, RamQueue, exit_of, freq_on_ssd, kept_freq, victim_order};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
 use crate::record::{FETCHED, Head, Header};
-use crate::shard::{Cursor, RamQueue, RamRecord, Shard};
 use crate::ssd::SSD_VALUE_BYTES_MAX;
 use crate::ssd::log::Refused;
 use crate::ssd::stream::Stream;
@@ -38,21 +36,14 @@ pub(crate) enum Evicted {
     Nothing,
 }
 
-/// The small queue's share of the RAM tier, one in this many segments.
-const SMALL_SHARE: u32 = 10;
-
 /// What a segment costs beside its records, to seal and write a large one, to unqueue and to give back: one for
 /// so many bytes of it, and at most as much.
 const SEGMENT_WORK_BYTES: usize = 1024;
 const SEGMENT_WORK_MAX: usize = 64;
 
-/// An item of at most one in this many parts of the mean size goes on to the main queue unread.
-const SLIGHT_PARTS: u64 = 2;
-
-/// The frequency of an item that moves to the SSD, where only this tells whether the
-/// item has been read: 0 if not, at least 1 if so.
-fn freq_on_ssd(entry: Entry, header: &Header) -> u8 {
-    if header.item_flags & FETCHED == 0 { 0 } else { entry.freq().max(1) }
+/// Returns the frequency that an item has on the SSD.
+fn freq_there(entry: Entry, header: &Header) -> u8 {
+    freq_on_ssd(entry.freq(), header.item_flags & FETCHED != 0)
 }
 
 enum Fate {
@@ -69,7 +60,7 @@ impl Shard {
     fn looks_spent(&self, tiers: &Tiers, now: Seconds, id: SegmentId) -> bool {
         let at = if tiers.pool.is_large(id) { LARGE_PREFIX_BYTES } else { tiers.pool.first(id) };
         let header = Header::decode(&tiers.pool.bytes(&self.owner, id)[at..]);
-        header.is_some_and(|header| is_gone(&header, now, tiers.epoch()))
+        header.is_some_and(|header| header.is_gone(now, tiers.epoch()))
     }
 
     fn next_victim(&mut self, tiers: &Tiers, now: Seconds) -> Option<(RamQueue, SegmentId)> {
@@ -79,11 +70,7 @@ impl Shard {
         }
         // Expired and flushed items go before any other.
         let spent = self.queue(RamQueue::Main).front().is_some_and(|id| self.looks_spent(tiers, now, id));
-        let small_due = !spent && self.queue(RamQueue::Small).segments + 1 > self.segments() / SMALL_SHARE;
-        let order = match small_due {
-            true => [RamQueue::Small, RamQueue::Main],
-            false => [RamQueue::Main, RamQueue::Small],
-        };
+        let order = victim_order(self.queue(RamQueue::Small).segments, self.segments(), spent);
         if let Some(found) = order.iter().find_map(|&q| self.queue(q).front().map(|id| (q, id))) {
             return Some(found);
         }
@@ -134,23 +121,14 @@ impl Shard {
         Evicted::Segment
     }
 
-    /// Whether a record is so much smaller than the others that keeping it longer costs next to nothing.
-    fn is_slight(&self, header: &Header) -> bool {
-        let mean_bytes = self.head().ram_bytes / self.head().ram_items.max(1);
-        header.bytes() as u64 * SLIGHT_PARTS <= mean_bytes
-    }
-
     fn fate(&self, tiers: &Tiers, now: Seconds, queue: RamQueue, entry: Entry, header: &Header) -> Fate {
-        if is_gone(header, now, tiers.epoch()) {
+        if header.is_gone(now, tiers.epoch()) {
             return Fate::Gone;
         }
-        let freq = entry.freq();
-        match queue {
-            RamQueue::Small if freq > 0 || self.is_slight(header) => return Fate::Keep(0),
-            RamQueue::Main if freq > 0 => return Fate::Keep(freq - 1),
-            _ => {}
+        let mean_bytes = self.head().ram_bytes / self.head().ram_items.max(1);
+        if let Some(freq) = kept_freq(queue, entry.freq(), header.bytes() as u64, mean_bytes) {
+            return Fate::Keep(freq);
         }
-        let ram_only = tiers.log.is_off() || header.value_len as usize > SSD_VALUE_BYTES_MAX;
         if let Some(ssd_copy) = self.ssd_copy_of(tiers, entry) {
             let there = Entry::ssd(entry.tag(), 0, ssd_copy);
             // An item that is being moved is not looked at twice.
@@ -158,25 +136,26 @@ impl Shard {
                 return Fate::ToSsdCopy(ssd_copy);
             }
         }
-        // Room that overwritten records take does not evict items that fit.
-        let fits = entry.state() == State::Ram && self.is_sparse();
-        let kept_or = |gone| if tiers.evict && !fits { gone } else { Fate::Keep(freq) };
-        if ram_only {
-            return kept_or(Fate::Drop);
-        }
-        let seconds_left = Expiry::from_raw(header.expires).seconds_left(now);
-        let candidate = Candidate { from: queue, seconds_left };
-        let rationed =
-            tiers.log.budget.is_limited() || tiers.admission == Admission::Returning && tiers.log.is_full();
-        if is_worth_a_write(&candidate, rationed && tiers.evict) && tiers.log.budget.allows(now) {
-            Fate::Demote
-        } else {
-            kept_or(Fate::Drop)
+        let log = &tiers.log;
+        let is_rationed = log.budget.is_limited() || tiers.admission == Admission::Returning && log.is_full();
+        let leaving = Leaving {
+            queue,
+            seconds_left: Expiry::from_raw(header.expires).seconds_left(now),
+            fits_ssd: !log.is_off() && header.value_len as usize <= SSD_VALUE_BYTES_MAX,
+            is_rationed: is_rationed && tiers.evict,
+            may_write: log.budget.allows(now),
+            // Room that overwritten records take does not evict items that fit.
+            must_stay: !tiers.evict || entry.state() == State::Ram && self.is_sparse(),
+        };
+        match exit_of(&leaving) {
+            Exit::Demote => Fate::Demote,
+            Exit::Drop => Fate::Drop,
+            Exit::Stay => Fate::Keep(entry.freq()),
         }
     }
 
-    /// Sends one record of a segment that is being emptied where it belongs; false when the SSD must catch up
-    /// first.
+    /// Keeps, demotes or drops one record of a segment that is being emptied. Returns false if that must wait for
+    /// writes to the SSD.
     #[expect(clippy::too_many_arguments, reason = "one record's whole situation")]
     fn retire(
         &mut self,
@@ -189,7 +168,7 @@ impl Shard {
         entry: Entry,
     ) -> bool {
         let header = *self.ram_record(tiers, entry).header();
-        let freq_there = freq_on_ssd(entry, &header);
+        let freq_there = freq_there(entry, &header);
         match self.fate(tiers, now, queue, entry, &header) {
             Fate::Gone => self.reclaim(tiers, slot, entry, &header),
             Fate::Keep(freq) => return self.keep(tiers, now, hash, slot, entry.with_freq(freq)),
@@ -249,7 +228,7 @@ impl Shard {
 
     fn drop_item(&mut self, tiers: &Tiers, hash: KeyHash, slot: Slot, entry: Entry, header: &Header) {
         self.remove(tiers, slot, entry);
-        self.remember(hash);
+        self.ghost.remember(hash);
         let head = self.head_mut();
         head.evictions += 1;
         head.evicted_unread += u64::from(header.item_flags & FETCHED == 0);
@@ -276,7 +255,7 @@ impl Shard {
             Fate::Gone => self.reclaim(tiers, slot, entry, &header),
             Fate::Keep(freq) => return self.keep_large(tiers, queue, slot, entry.with_freq(freq)),
             Fate::ToSsdCopy(ssd_copy) => {
-                let there = Entry::ssd(hash.tag(), freq_on_ssd(entry, &header), ssd_copy);
+                let there = Entry::ssd(hash.tag(), freq_there(entry, &header), ssd_copy);
                 self.place(tiers, now, hash, Some((slot, entry)), there);
             }
             Fate::Demote => {
@@ -332,21 +311,21 @@ impl Shard {
             return;
         };
         if entry.state() == State::Ssd {
-            if demotion.to != SsdPlace::NOWHERE {
-                let there = Entry::ssd(demotion.hash.tag(), entry.freq(), demotion.to);
+            if let Some(to) = demotion.to {
+                let there = Entry::ssd(demotion.hash.tag(), entry.freq(), to);
                 self.place(tiers, now, demotion.hash, Some((slot, entry)), there);
             }
             return;
         }
         let (id, _) = tiers.pool.locate(entry.ram_offset());
         let header = *self.ram_record(tiers, entry).header();
-        let freq_there = freq_on_ssd(entry, &header);
+        let freq_there = freq_there(entry, &header);
         tiers.pool.end_demotion(&mut self.owner, id);
-        if demotion.to == SsdPlace::NOWHERE {
+        let Some(to) = demotion.to else {
             self.head_mut().admissions_dropped += 1;
             return self.drop_item(tiers, demotion.hash, slot, entry, &header);
-        }
-        let there = Entry::ssd(demotion.hash.tag(), freq_there, demotion.to);
+        };
+        let there = Entry::ssd(demotion.hash.tag(), freq_there, to);
         self.place(tiers, now, demotion.hash, Some((slot, entry)), there);
     }
 }
