@@ -1,22 +1,14 @@
-//! A file or block device, read and written directly. Never how it was found fit for use: that is opening.
+//! A file or block device, read and written directly. Never how it was found fit for use: that is `open`'s business.
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::{Device, IoBuf, OpenError, Origin, StoreId, Superblock, check_range, opening, readable, sys};
-
-/// Bytes at the start of a range that hold the superblock and keep the data behind it aligned to what flash
-/// erases.
-pub(super) const HEADER_BYTES: u64 = 1 << 20;
-
-/// Fewest segments a range must have room for: one being filled, one being emptied, and two to read from.
-pub(super) const SEGMENTS_MIN: u64 = 4;
-
-/// Most slices a file or disk is divided into.
-pub(super) const SHARES_MAX: u32 = 1024;
+use super::superblock::{HEADER_BYTES, new_store_id};
+use super::{Device, IoBuf, Origin, StoreId, Superblock, check_range, readable, sys};
 
 /// What to open, and what may be done to it.
 #[derive(Clone, Debug)]
@@ -54,6 +46,18 @@ impl FileOptions {
     }
 }
 
+/// Byte ranges are locked far beyond any data as well: the last byte guards opening itself.
+const LOCKABLE_BYTES: u64 = 1 << 62;
+
+/// The bytes to lock for the use of the whole.
+pub(super) fn whole_lock() -> Range<u64> {
+    0..LOCKABLE_BYTES
+}
+
+pub(super) fn setup_lock() -> Range<u64> {
+    LOCKABLE_BYTES..LOCKABLE_BYTES + 1
+}
+
 /// A slice of a file or block device that this process alone uses, until the value is dropped.
 #[derive(Debug)]
 pub struct FileDevice {
@@ -73,20 +77,6 @@ pub struct FileDevice {
 }
 
 impl FileDevice {
-    /// Opens, creates and allocates as `options` say, and locks the range for this process.
-    ///
-    /// Nothing is written to a range that is neither Larder's nor empty, unless `options.format` is set.
-    /// After an error a file that did not exist does not exist, and one that did has the size it had.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    ///
-    /// # Panics
-    /// When `options.segment_bytes` is 0 or no multiple of the page.
-    pub fn open(options: &FileOptions) -> Result<Self, OpenError> {
-        opening::open(options)
-    }
-
     /// The kind of file that was opened.
     pub fn path(&self) -> &Path {
         &self.path
@@ -118,7 +108,7 @@ impl FileDevice {
     /// # Errors
     /// When the superblock cannot be written; the store must not use the device then.
     pub fn renew(&mut self) -> io::Result<StoreId> {
-        let superblock = Superblock { store_id: opening::new_store_id()?, ..self.superblock };
+        let superblock = Superblock { store_id: new_store_id()?, ..self.superblock };
         let mut page = IoBuf::zeroed(super::PAGE_BYTES);
         page.copy_from_slice(&superblock.encode());
         self.file.write_all_at(&page, self.start)?;
@@ -132,7 +122,7 @@ impl Drop for FileDevice {
     fn drop(&mut self) {
         // Closing would do it, but the kernel may keep the file open a little longer for a ring being torn
         // down.
-        let _ = sys::unlock(self.file.as_fd(), opening::whole_lock());
+        let _ = sys::unlock(self.file.as_fd(), whole_lock());
     }
 }
 

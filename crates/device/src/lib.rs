@@ -17,19 +17,19 @@
 
 mod buffer;
 mod bytes;
-mod choice;
 mod error;
 mod extents;
 mod fault;
 mod fault_plan;
 mod file;
-mod finding;
+mod find;
 mod memory;
-mod opening;
+mod open;
 mod ownership;
 mod pool;
 mod provision;
 mod queue;
+mod select;
 mod superblock;
 mod sys;
 mod transfer;
@@ -41,7 +41,6 @@ use std::os::fd::BorrowedFd;
 
 pub use buffer::{BufferSlab, IoBuf, SLOT_BYTES};
 pub use bytes::Bytes;
-pub use choice::{IoKind, OpenedQueue, UringUnavailable, choose, open_queue, probe_uring};
 pub use error::OpenError;
 pub use extents::Extents;
 pub use fault::FaultDevice;
@@ -51,6 +50,7 @@ pub use memory::MemoryDevice;
 pub use ownership::Origin;
 pub use pool::PoolQueue;
 pub use queue::{Completion, IoOp, IoQueue, QueueOptions, Wake, WriteSource};
+pub use select::{IoKind, OpenedQueue, UringUnavailable, choose, open_queue, probe_uring};
 pub use superblock::{StoreId, Superblock, SuperblockError};
 pub use uring::UringQueue;
 

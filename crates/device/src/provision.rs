@@ -8,8 +8,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FallocateFlags, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-use super::file::HEADER_BYTES;
-use super::opening::at;
+use super::error::at;
+use super::superblock::HEADER_BYTES;
 use super::{IoBuf, OpenError, PAGE_BYTES, Superblock};
 
 /// Gives a regular file its blocks, so that no later write finds the disk full.

@@ -1,10 +1,28 @@
 //! The block that marks a device's range as Larder's. Never the layout of what follows it.
 
 use std::fmt;
+use std::io;
 
 use crc_fast::{CrcAlgorithm, checksum};
 
 use super::PAGE_BYTES;
+
+/// Bytes at the start of a range that hold the superblock and keep the data behind it aligned to what flash
+/// erases.
+pub(super) const HEADER_BYTES: u64 = 1 << 20;
+
+/// Fewest segments a range must have room for: one being filled, one being emptied, and two to read from.
+pub(super) const SEGMENTS_MIN: u64 = 4;
+
+/// Most slices a file or disk is divided into.
+pub(super) const SHARES_MAX: u32 = 1024;
+
+/// A random identity.
+pub(super) fn new_store_id() -> io::Result<StoreId> {
+    let mut id = StoreId::default();
+    let filled = rustix::rand::getrandom(&mut id[..], rustix::rand::GetRandomFlags::empty())?;
+    if filled == id.len() { Ok(id) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
 
 /// A store's identity, random. Records carry it in their checksums, so that nothing written by another store,
 /// or by this one before it was emptied, is ever taken for its own.

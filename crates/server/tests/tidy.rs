@@ -11,7 +11,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/device/src/uring.rs",
     "crates/device/tests/open.rs",
     "crates/server/src/process.rs",
-    "crates/store/src/memory/arena.rs",
+    "crates/store/src/arena.rs",
     "crates/store/src/prefetch.rs",
     "crates/store/src/ram/pool.rs",
     "crates/store/src/ram/pool/reservation.rs",

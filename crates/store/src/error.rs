@@ -4,7 +4,7 @@ use std::fmt;
 
 use larder_device::Bytes;
 
-use crate::memory::arena_header::MadeFor;
+use crate::header::MadeFor;
 
 /// Why a store could not be opened. The messages are for an operator and say what to do next.
 #[derive(Debug)]

@@ -9,9 +9,10 @@ pub(crate) mod entry;
 pub(crate) mod hash;
 mod shape;
 
+use crate::arena::Strided;
 use crate::index::entry::{Entry, RAM_TAG_MASK, State, TAG_MASK};
 use crate::index::hash::KeyHash;
-use crate::memory::arena::Strided;
+use zerocopy::FromBytes;
 
 use shape::PART_BITS;
 pub(crate) use shape::Shape;
@@ -20,6 +21,7 @@ pub(crate) use shape::Shape;
 pub(crate) const BUCKET_ENTRIES: usize = 8;
 
 /// One cache line of entries.
+#[derive(FromBytes)]
 #[repr(C, align(64))]
 pub(crate) struct Bucket([Entry; BUCKET_ENTRIES]);
 
@@ -343,8 +345,8 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arena::Arena;
     use crate::index::hash::Hasher;
-    use crate::memory::arena::Arena;
 
     struct AllLive;
     impl Judge for AllLive {

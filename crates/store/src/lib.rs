@@ -31,12 +31,13 @@
 //! memory), `ssd` (pages, segments, streams), `shard` (the invariants), `policy` (which items leave RAM, and
 //! where to), `commands`, [`store`], and the `recover` modules (a restart).
 
+mod arena;
 pub mod clock;
 mod commands;
 pub mod crash;
 mod error;
+mod header;
 mod index;
-mod memory;
 mod policy;
 mod prefetch;
 mod ram;
@@ -51,8 +52,8 @@ mod value;
 pub use clock::{Expiry, Seconds};
 pub use commands::*;
 pub use error::OpenError;
+pub use header::{Cold, MadeFor};
 pub use index::hash::KeyHash;
-pub use memory::arena_header::{Cold, MadeFor};
 pub use policy::admission::Admission;
 pub use read::{Loaded, ReadPlan};
 pub use shard::evict::OnFull;

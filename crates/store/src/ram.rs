@@ -1,4 +1,5 @@
-//! The RAM tier: segments of records, and the pool they come from. What leaves and when is `evict`'s
-//! business.
+//! The RAM tier: segments of records, the pool they come from, and how hard to look for room in them. Which items
+//! leave and when is decided in `policy`.
 
+pub(crate) mod compaction;
 pub(crate) mod pool;

@@ -15,13 +15,14 @@ pub(crate) mod tally;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering::*};
+use zerocopy::FromBytes;
 
+use crate::arena::Region;
 use crate::clock::Seconds;
 use crate::crash;
 use crate::index::entry::{Entry, SsdCopy, SsdPlace, State};
 use crate::index::hash::KeyHash;
 use crate::index::{Index, Inserted, Judge, Slot};
-use crate::memory::arena::Region;
 use crate::policy::ghost::Ghost;
 use crate::policy::s3fifo::{RamQueue, queue_of_new};
 use crate::ram::pool::{LogParts, Owner, Pin, Pool, Queue, Reservation, SegmentId};
@@ -30,6 +31,7 @@ use crate::tiers::Tiers;
 use tally::{Counts, Tally};
 
 /// The part of a shard that lives in the arena beside its index.
+#[derive(FromBytes)]
 #[repr(C)]
 pub(crate) struct ShardHead {
     /// Changes begun and ended. Odd while one is under way: a process that finds it odd in what another left

@@ -2,16 +2,11 @@
 //! device itself: it says what to read and write.
 
 pub(crate) mod health;
-mod large;
 pub(crate) mod log;
 mod openings;
 pub(crate) mod page;
-mod probe;
-pub(crate) mod readmission;
 mod sealed;
 pub(crate) mod segment_table;
-pub(crate) mod stream;
-mod victim;
 pub(crate) mod write;
 pub(crate) mod write_buffer;
 

@@ -3,8 +3,9 @@
 
 mod ages;
 mod change;
-pub(crate) mod compaction;
 mod growth;
+mod identity;
+mod layout;
 mod limit;
 mod listing;
 mod open;
@@ -17,7 +18,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::clock::Seconds;
 use crate::index::entry::State;
 use crate::index::hash::KeyHash;
-use crate::memory::layout::Layout;
 use crate::policy::admission::Admission;
 use crate::policy::s3fifo::RamQueue;
 use crate::prefetch::prefetch;
@@ -26,6 +26,7 @@ use crate::shard::Shard;
 use crate::shard::evict::{Evicted, OnFull};
 use crate::ssd::health::{Access, SsdEvent};
 use crate::ssd::write::WriteJob;
+use crate::store::layout::Layout;
 use crate::tiers::Tiers;
 
 use growth::{Growth, Whereabouts};

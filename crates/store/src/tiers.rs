@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::clock::Seconds;
+use crate::header::Header;
 use crate::index::entry::Entry;
 use crate::index::hash::Hasher;
-use crate::memory::arena_header::Header;
 use crate::policy::admission::Admission;
 use crate::policy::s3fifo;
+use crate::ram::compaction::Compaction;
 use crate::ram::pool::Pool;
 use crate::ssd::log::Log;
-use crate::store::compaction::Compaction;
 
 pub(crate) struct Tiers {
     pub pool: Arc<Pool>,

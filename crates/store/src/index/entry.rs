@@ -2,6 +2,7 @@
 
 use crate::index::hash::KeyHash;
 use crate::record::SSD_COPY_BYTES;
+use zerocopy::FromBytes;
 
 /// What an entry points at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(crate) enum State {
 /// In RAM, `segment` and `page` together are the record's place in the arena in units of 8 bytes, `class` has
 /// six more bits of the key's hash and `generation` is 0. On the SSD, `class` tells how many pages to read and
 /// `generation` which filling of the segment is meant.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, FromBytes)]
 #[repr(transparent)]
 pub(crate) struct Entry(pub u64);
 

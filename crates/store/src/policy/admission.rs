@@ -1,7 +1,5 @@
 //! Which items that leave RAM are written to the SSD.
 
-use super::s3fifo::RamQueue;
-
 /// Which of the items that leave RAM are written to the SSD.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
@@ -15,7 +13,8 @@ pub enum Admission {
 
 /// An item that leaves RAM, as far as the decision goes.
 pub(crate) struct Candidate {
-    pub from: RamQueue,
+    /// Whether it was read, or stored again soon after it left.
+    pub was_wanted: bool,
     pub seconds_left: Option<u32>,
 }
 
@@ -28,7 +27,7 @@ pub(crate) fn is_worth_a_write(candidate: &Candidate, rationed: bool) -> bool {
     if candidate.seconds_left.is_some_and(|left| left < SECONDS_LEFT_MIN) {
         return false;
     }
-    !rationed || candidate.from == RamQueue::Main
+    !rationed || candidate.was_wanted
 }
 
 #[cfg(test)]
@@ -37,10 +36,10 @@ mod tests {
 
     #[test]
     fn rationed_writes_go_to_what_was_read_or_came_back() {
-        let candidate = |from, seconds_left| Candidate { from, seconds_left };
-        assert!(is_worth_a_write(&candidate(RamQueue::Small, None), false));
-        assert!(!is_worth_a_write(&candidate(RamQueue::Small, None), true));
-        assert!(is_worth_a_write(&candidate(RamQueue::Main, None), true));
-        assert!(!is_worth_a_write(&candidate(RamQueue::Main, Some(1)), false));
+        let candidate = |was_wanted, seconds_left| Candidate { was_wanted, seconds_left };
+        assert!(is_worth_a_write(&candidate(false, None), false));
+        assert!(!is_worth_a_write(&candidate(false, None), true));
+        assert!(is_worth_a_write(&candidate(true, None), true));
+        assert!(!is_worth_a_write(&candidate(true, Some(1)), false));
     }
 }

@@ -1,7 +1,7 @@
 //! Keys that left RAM not long ago: a new item of such a key begins in the main queue.
 
+use crate::arena::Region;
 use crate::index::hash::KeyHash;
-use crate::memory::arena::Region;
 
 /// A byte for each key, in a table that keys share: a key that left is forgotten when another one takes its
 /// place. It may be empty, and remembers nothing then.

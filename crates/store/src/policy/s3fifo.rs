@@ -75,7 +75,8 @@ pub(crate) enum Exit {
 
 /// Returns where an item goes that leaves RAM and has no copy on the SSD.
 pub(crate) fn exit_of(leaving: &Leaving) -> Exit {
-    let candidate = Candidate { from: leaving.queue, seconds_left: leaving.seconds_left };
+    let candidate =
+        Candidate { was_wanted: leaving.queue == RamQueue::Main, seconds_left: leaving.seconds_left };
     if leaving.fits_ssd && leaving.may_write && is_worth_a_write(&candidate, leaving.is_rationed) {
         Exit::Demote
     } else if leaving.must_stay {

@@ -24,9 +24,10 @@ mod withhold;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::sync::{Arc, Mutex, PoisonError};
+use zerocopy::FromBytes;
 
+use crate::arena::{Region, SharedRegion};
 use crate::crash::step;
-use crate::memory::arena::{Region, SharedRegion};
 use crate::record::HEADER_BYTES;
 
 pub(crate) use log::LogParts;
@@ -37,6 +38,7 @@ pub(crate) use reservation::Reservation;
 pub(crate) struct SegmentId(pub u32);
 
 /// What the arena knows of one segment.
+#[derive(FromBytes)]
 #[repr(C)]
 pub(crate) struct SegmentMeta {
     /// Neighbours in the queue this segment is in, as number + 1; 0 where there is none.
@@ -75,7 +77,7 @@ pub(crate) const LARGE_PREFIX_BYTES: usize = 16;
 /// A queue of segments, oldest first, linked through the pool's table. Numbers are one more than a segment's;
 /// 0 is none.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromBytes)]
 pub(crate) struct Queue {
     first: u32,
     last: u32,
@@ -541,7 +543,7 @@ impl Drop for Pin {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::memory::arena::Arena;
+    use crate::arena::Arena;
 
     pub(crate) fn pool(segments: usize) -> Arc<Pool> {
         let mut arena = Arena::new(segments * (8192 + 64) + 8192, None).expect("memory");

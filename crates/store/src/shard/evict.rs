@@ -11,7 +11,7 @@ use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
 use crate::record::{FETCHED, Head, Header};
 use crate::ssd::SSD_VALUE_BYTES_MAX;
 use crate::ssd::log::Refused;
-use crate::ssd::stream::Stream;
+use crate::ssd::log::stream::Stream;
 use crate::tiers::Tiers;
 
 /// What to do when the SSD cannot take a record just now.

@@ -8,7 +8,12 @@
 //! A segment goes free -> open (in one stream) -> sealed, and back to free when it is spent (all expired or
 //! flushed) or reclaimed (`readmission`). A segment with pages that are not on the device yet is never reused.
 
+mod large;
+mod probe;
+pub(crate) mod readmission;
 mod recover;
+pub(crate) mod stream;
+mod victim;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
@@ -19,16 +24,17 @@ use larder_device::IoBuf;
 use super::health::{Access, Health, Phase};
 use super::openings::Openings;
 use super::page::{self, Page, PageId};
-use super::readmission::Reclaim;
 use super::sealed::Sealed;
 use super::segment_table::Table;
-use super::stream::{Open, STREAMS};
 use super::write::{Demotion, Large, Work, WriteJob, WriteSource};
 use super::write_buffer::{WriteBuffer, WriteBufferState};
 use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
+use crate::arena::Region;
 use crate::index::entry::{SsdPlace, pages_of_class};
-use crate::memory::arena::Region;
 use crate::policy::write_budget::WriteBudget;
+
+use readmission::Reclaim;
+use stream::{Open, STREAMS};
 
 /// Why a record was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,17 +75,17 @@ pub(crate) struct Rules {
 pub(crate) struct Log {
     pub(crate) table: Table,
     /// A line for each write buffer.
-    pub(super) lines: Region<WriteBufferState>,
+    lines: Region<WriteBufferState>,
     locations: Vec<SegmentLocation>,
     store: u64,
-    pub(super) write_buffer_bytes: usize,
+    write_buffer_bytes: usize,
     /// Bytes of large records that may be on their way at once, so that a slow device does not keep all of
     /// RAM; one may always.
-    pub(super) demotion_bytes_max: usize,
+    demotion_bytes_max: usize,
     /// Whether a segment with live items may be filled anew when none is free.
-    pub(super) reuses: bool,
+    reuses: bool,
     /// The most live records that are all kept, in percent of the SSD.
-    pub(super) live_percent_max: u32,
+    live_percent_max: u32,
     pub(crate) budget: WriteBudget,
     state: Mutex<State>,
     pub(crate) health: Health,
@@ -98,27 +104,27 @@ pub(crate) struct Log {
     most_openings: AtomicU32,
     sweep_wanted: AtomicBool,
     /// Where the search for segments that have expired goes on.
-    pub(super) next_spent: AtomicU32,
+    next_spent: AtomicU32,
     /// The time and the flush epoch as last noted.
-    pub(super) seen_now: AtomicU32,
-    pub(super) seen_epoch: AtomicU32,
+    seen_now: AtomicU32,
+    seen_epoch: AtomicU32,
 }
 
-pub(super) struct State {
-    pub(super) streams: [Option<Open>; STREAMS],
-    pub(super) free_write_buffers: Vec<WriteBuffer>,
-    pub(super) queue: VecDeque<Work>,
-    pub(super) in_flight: Vec<Work>,
+struct State {
+    streams: [Option<Open>; STREAMS],
+    free_write_buffers: Vec<WriteBuffer>,
+    queue: VecDeque<Work>,
+    in_flight: Vec<Work>,
     /// Segments ready to be filled.
-    pub(super) free: VecDeque<u32>,
-    pub(super) sealed: Sealed,
-    pub(super) openings: Openings,
+    free: VecDeque<u32>,
+    sealed: Sealed,
+    openings: Openings,
     /// The segment that is reused next, once it was selected. It is not sealed.
-    pub(super) reclaim: Option<Reclaim>,
-    pub(super) large: Vec<Large>,
+    reclaim: Option<Reclaim>,
+    large: Vec<Large>,
     /// The segment and the page of a probe under way.
-    pub(super) probe: Option<(u32, Arc<IoBuf>)>,
-    pub(super) next_id: u64,
+    probe: Option<(u32, Arc<IoBuf>)>,
+    next_id: u64,
 }
 
 /// What one read of the SSD takes.
@@ -187,7 +193,7 @@ impl Log {
         }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -215,11 +221,11 @@ impl Log {
         self.health.count_outcome(access, ok);
     }
 
-    pub(super) fn ssd_copy(&self, segment: u32) -> SegmentLocation {
+    fn ssd_copy(&self, segment: u32) -> SegmentLocation {
         self.locations[segment as usize]
     }
 
-    pub(super) fn page_id(&self, segment: u32, generation: u32, page: u32) -> PageId {
+    fn page_id(&self, segment: u32, generation: u32, page: u32) -> PageId {
         PageId { store: self.store, segment, generation, page }
     }
 
@@ -384,7 +390,7 @@ impl Log {
     }
 
     /// Counts a segment that an earlier process opened, or did not, as its `generation` tells.
-    pub(super) fn count_used(&self, generation: u32) {
+    fn count_used(&self, generation: u32) {
         self.used.fetch_add(u32::from(generation != 0), Relaxed);
     }
 
@@ -411,14 +417,14 @@ impl Log {
     }
 
     /// Asks for the end of the sweep if one of `segments` could be opened but for that.
-    pub(super) fn want_sweep_if_resting(&self, mut segments: impl Iterator<Item = u32>) {
+    fn want_sweep_if_resting(&self, mut segments: impl Iterator<Item = u32>) {
         if segments.any(|segment| self.table.pending(segment) == 0) {
             self.sweep_wanted.store(true, Relaxed);
         }
     }
 
     /// Counts that a segment is opened, in `generation`.
-    pub(super) fn count_opening(&self, state: &mut State, segment: u32, generation: u32) {
+    fn count_opening(&self, state: &mut State, segment: u32, generation: u32) {
         let openings = state.openings.count(segment, self.sweeps());
         self.most_openings.fetch_max(openings.into(), Relaxed);
         self.used.fetch_add(u32::from(generation == 1), Relaxed);

@@ -1,17 +1,19 @@
 //! What RAM knows of each SSD segment: enough to tell a dead index entry without reading anything.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, compiler_fence};
+use zerocopy::FromBytes;
 
 use super::write_buffer::{Fill, WriteBufferPlace};
 use super::{PAGE_BYTES, SEGMENT_PAGES};
+use crate::arena::Region;
 use crate::clock::Seconds;
 use crate::crash::step;
 use crate::index::entry::{Entry, SsdPlace, pages_of_class};
-use crate::memory::arena::Region;
 
 const HOT_WORDS: usize = SEGMENT_PAGES as usize / 64;
 
 /// One segment's line of the table.
+#[derive(FromBytes)]
 #[repr(C)]
 pub(crate) struct SegmentMeta {
     /// How often the segment has been filled; 0 never. An entry whose generation differs (modulo 16) is dead.

@@ -2,11 +2,12 @@
 //! yet, so that a later process can write it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, compiler_fence};
+use zerocopy::FromBytes;
 
 use super::PAGE_BYTES;
 use super::page::Content;
+use crate::arena::Region;
 use crate::crash::step;
-use crate::memory::arena::Region;
 
 /// What the arena knows of one write buffer.
 ///
@@ -19,6 +20,7 @@ use crate::memory::arena::Region;
 /// The highest bit says that the buffer is in use. `pages` are sealed; the rest is the [`Content`] of the
 /// open page behind them (all 0 when there is none). The word changes in one store, after the bytes that it
 /// speaks of and before any that it does not.
+#[derive(FromBytes)]
 #[repr(C)]
 pub(crate) struct WriteBufferState {
     filled: AtomicU64,
@@ -114,7 +116,7 @@ pub(crate) struct WriteBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::arena::Arena;
+    use crate::arena::Arena;
 
     const PLACE: WriteBufferPlace = WriteBufferPlace { segment: 3, generation: 7, first_page: 100 };
 

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
 use super::Store;
+use crate::arena::SharedRegion;
 use crate::index::hash::KeyHash;
 use crate::index::{Bucket, Index, Shape};
-use crate::memory::arena::SharedRegion;
-use crate::memory::layout::Layout;
 use crate::prefetch::prefetch;
 use crate::shard::Shard;
+use crate::store::layout::Layout;
 
 /// What the buckets of all shards may take.
 pub(crate) struct Growth {

@@ -9,24 +9,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
-use super::compaction::Compaction;
 use super::growth::{Growth, Whereabouts};
+use super::identity::{Content, Identity};
 use super::sweep::Sweep;
 use super::{Config, Span, Store};
+use crate::arena::Arena;
 use crate::error::OpenError;
+use crate::header::{Cold, HEADER_PAGE_BYTES, Header};
 use crate::index::Index;
 use crate::index::entry::SSD_SEGMENTS_MAX;
 use crate::index::hash::Hasher;
-use crate::memory::arena::Arena;
-use crate::memory::arena_header::{Cold, Content, HEADER_PAGE_BYTES, Header, Identity};
-use crate::memory::layout::{Layout, Sizes};
 use crate::policy::write_budget::WriteBudget;
+use crate::ram::compaction::Compaction;
 use crate::ram::pool::Pool;
 use crate::shard::Shard;
 use crate::shard::recover::RecoveryCounts;
 use crate::ssd::SEGMENT_BYTES;
 use crate::ssd::log::{Log, Rules, SegmentLocation};
 use crate::ssd::segment_table::Table;
+use crate::store::layout::{Layout, Sizes};
 use crate::tiers::Tiers;
 
 /// A file that holds a store's memory, so that a later process can go on with it.

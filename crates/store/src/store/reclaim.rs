@@ -1,5 +1,5 @@
 //! Moves records out of the SSD segment that is reused next. Which segment that is, and what to read of it, is
-//! `ssd::readmission`'s business.
+//! `ssd::log::readmission`'s business.
 
 use super::Store;
 use crate::clock::Seconds;
@@ -7,10 +7,10 @@ use crate::index::entry::{Entry, SsdPlace, State};
 use crate::read::{Loaded, Needs, ReadPlan};
 use crate::record::FETCHED;
 use crate::ssd::PAGE_BYTES;
+use crate::ssd::log::readmission::ReadBack;
+use crate::ssd::log::stream::Stream;
 use crate::ssd::log::{Log, Refused};
 use crate::ssd::page::{self, Page, Placed};
-use crate::ssd::readmission::ReadBack;
-use crate::ssd::stream::Stream;
 
 /// What became of one record of a page that was read back.
 enum Moved {

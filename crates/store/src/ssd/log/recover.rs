@@ -1,9 +1,9 @@
 //! What of the SSD's tables a later process goes on with: which segments are free, which are reused next, and
 //! which write buffers hold pages that are not on the device yet.
 
-use super::super::write_buffer::Fill;
 use super::Log;
 use crate::clock::Seconds;
+use crate::ssd::write_buffer::Fill;
 
 impl Log {
     /// Takes over what an earlier process left. What it had open counts as sealed: the rest of these segments

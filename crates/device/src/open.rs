@@ -5,20 +5,21 @@ use std::io::{self, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use super::error::at;
 use super::extents::Extents;
-use super::file::{HEADER_BYTES, SEGMENTS_MIN, SHARES_MAX};
-use super::finding::{Found, find, is_still};
+use super::file::{setup_lock, whole_lock};
+use super::find::{Found, find, is_still};
 use super::ownership::{Content, Slices, Source, examine};
 use super::provision::{allocate, go_direct, mark};
+use super::superblock::{HEADER_BYTES, SEGMENTS_MIN, SHARES_MAX, new_store_id};
 use super::sys::{self, Patience};
-use super::{FileDevice, FileOptions, OpenError, Origin, PAGE_BYTES, StoreId, Superblock};
+use super::{FileDevice, FileOptions, OpenError, Origin, PAGE_BYTES, Superblock};
 
 /// Slices begin at multiples of this, so that no two share an erase block of common drives' mapping units.
 const SLICE_BYTES: u64 = 1 << 20;
@@ -31,26 +32,23 @@ const REPLACEMENTS_MAX: u32 = 8;
 const LINGER_STEPS: u32 = 150;
 const LINGER_STEP: Duration = Duration::from_millis(20);
 
-/// Byte ranges are locked far beyond any data as well: the last byte guards opening itself.
-const LOCKABLE_BYTES: u64 = 1 << 62;
-
-/// The bytes to lock for the use of the whole.
-pub(super) fn whole_lock() -> Range<u64> {
-    0..LOCKABLE_BYTES
+impl FileDevice {
+    /// Opens, creates and allocates as `options` say, and locks the range for this process.
+    ///
+    /// Nothing is written to a range that is neither Larder's nor empty, unless `options.format` is set.
+    /// After an error a file that did not exist does not exist, and one that did has the size it had.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    ///
+    /// # Panics
+    /// When `options.segment_bytes` is 0 or no multiple of the page.
+    pub fn open(options: &FileOptions) -> Result<Self, OpenError> {
+        open(options)
+    }
 }
 
-fn setup_lock() -> Range<u64> {
-    LOCKABLE_BYTES..LOCKABLE_BYTES + 1
-}
-
-/// A random identity.
-pub(super) fn new_store_id() -> io::Result<StoreId> {
-    let mut id = StoreId::default();
-    let filled = rustix::rand::getrandom(&mut id[..], rustix::rand::GetRandomFlags::empty())?;
-    if filled == id.len() { Ok(id) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-}
-
-pub(super) fn open(options: &FileOptions) -> Result<FileDevice, OpenError> {
+fn open(options: &FileOptions) -> Result<FileDevice, OpenError> {
     let (index, count) = options.share.unwrap_or((1, 1));
     if index == 0 || index > count || count > SHARES_MAX {
         return Err(OpenError::BadShare { index, count });
@@ -235,12 +233,6 @@ fn has_shape_of(found: &Superblock, fresh: &Superblock) -> bool {
 
 fn unix_now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-/// Wraps a system error met while `doing` something.
-pub(super) fn at(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> OpenError {
-    let path = path.to_path_buf();
-    move |source| OpenError::Io { path: path.clone(), doing, source }
 }
 
 impl Source for File {

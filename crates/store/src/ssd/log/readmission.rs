@@ -11,14 +11,14 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::log::{Log, Refused, State};
 use super::stream::Stream;
 use super::victim::Victim;
-use super::write::Demotion;
-use super::{PAGE_BYTES, SEGMENT_PAGES};
+use super::{Log, Refused, State};
 use crate::clock::Seconds;
 use crate::index::entry::{SsdPlace, class_of_pages, pages_of_class};
 use crate::policy::cleaning::readmission_pages_max;
+use crate::ssd::write::Demotion;
+use crate::ssd::{PAGE_BYTES, SEGMENT_PAGES};
 
 /// Pages that one read of a segment that is moved brings.
 const CHUNK_PAGES: u32 = 64;

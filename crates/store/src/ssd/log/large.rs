@@ -6,15 +6,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use larder_device::IoBuf;
 
-use super::log::{Log, Refused, State};
-use super::page;
 use super::stream::Stream;
-use super::write::{Demotion, Large, Work, WriteSource};
-use super::{PAGE_BYTES, SEGMENT_PAGES};
+use super::{Log, Refused, State};
 use crate::index::entry::{Entry, SsdPlace, class_of_pages};
 use crate::index::hash::KeyHash;
 use crate::ram::pool::Pin;
 use crate::record::Header;
+use crate::ssd::page;
+use crate::ssd::write::{Demotion, Large, Work, WriteSource};
+use crate::ssd::{PAGE_BYTES, SEGMENT_PAGES};
 
 impl Log {
     /// Begins to write a large record from where it lies in RAM; its index entry moves when all of it

@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::log::{Log, Refused, State};
-use super::page::{self, Content, PAGE_HEADER_BYTES};
-use super::write::{Work, WriteSource};
-use super::write_buffer::{Fill, WriteBuffer, WriteBufferPlace};
-use super::{PAGE_BYTES, SEGMENT_PAGES};
+use super::{Log, Refused, State};
 use crate::clock::Seconds;
 use crate::crash::step;
 use crate::index::entry::{SsdPlace, class_of_pages};
 use crate::record::Header;
+use crate::ssd::page::{self, Content, PAGE_HEADER_BYTES};
+use crate::ssd::write::{Work, WriteSource};
+use crate::ssd::write_buffer::{Fill, WriteBuffer, WriteBufferPlace};
+use crate::ssd::{PAGE_BYTES, SEGMENT_PAGES};
 
 /// Which records a segment holds, so that what dies together lies together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

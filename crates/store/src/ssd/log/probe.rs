@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use larder_device::IoBuf;
 
-use super::PAGE_BYTES;
-use super::health::Phase;
-use super::log::{Log, PageRead, State};
 use super::stream::STREAMS;
-use super::write::{Work, WriteJob, WriteSource};
+use super::{Log, PageRead, State};
+use crate::ssd::PAGE_BYTES;
+use crate::ssd::health::Phase;
+use crate::ssd::write::{Work, WriteJob, WriteSource};
 
 /// The generation of a probe's page: no filling of a segment has it, so the page is never taken for one of the
 /// log's.

@@ -1,7 +1,7 @@
 //! The one mapped block of memory that holds a store's RAM side, carved into regions that never overlap.
 //!
 //! Offsets, never pointers, are kept inside the arena, so the same bytes can be mapped again at another
-//! address by a later process (`header` says what it finds). A [`Region`] is an owned slice of the mapping:
+//! address by a later process (`header` tells what it finds). A [`Region`] is an owned slice of the mapping:
 //! its holder is the only user. Memory that changes owners while the store runs (RAM segments) is handed
 //! out as a [`SharedRegion`], whose users prove their claim.
 
@@ -11,37 +11,14 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munlock, munmap};
 
-/// Types whose every bit pattern is a value, so that zeroed or foreign memory can be looked at as them.
-///
-/// # Safety
-/// The type has no padding, no niche, no pointer, no drop, and is `Send`.
-pub(crate) unsafe trait Plain: Send {}
-// SAFETY: integers and their atomics accept every bit pattern, own nothing and have no padding.
-unsafe impl Plain for u8 {}
-// SAFETY: as above.
-unsafe impl Plain for u32 {}
-// SAFETY: as above.
-unsafe impl Plain for u64 {}
-// SAFETY: as above.
-unsafe impl Plain for AtomicU32 {}
-// SAFETY: as above.
-unsafe impl Plain for AtomicU64 {}
-// SAFETY: an array of eight u64, aligned to its own size: no padding.
-unsafe impl Plain for crate::index::Bucket {}
-// SAFETY: only u64 fields, atomic or not, and queues of four u32 (no padding: asserted beside its
-// definition).
-unsafe impl Plain for crate::shard::ShardHead {}
-// SAFETY: only AtomicU32 fields and arrays of AtomicU64 at an aligned offset (asserted beside its
-// definition).
-unsafe impl Plain for crate::ssd::segment_table::SegmentMeta {}
-// SAFETY: only AtomicU32 fields.
-unsafe impl Plain for crate::ram::pool::SegmentMeta {}
-// SAFETY: an AtomicU64 and four AtomicU32 (no padding: asserted beside its definition).
-unsafe impl Plain for crate::ssd::write_buffer::WriteBufferState {}
+/// Types whose every bit pattern is a value, so that zeroed or foreign memory can be looked at as them: they have
+/// no niche and no pointer.
+pub(crate) trait Plain: zerocopy::FromBytes + Send {}
+
+impl<T: zerocopy::FromBytes + Send> Plain for T {}
 
 struct Mapping {
     start: NonNull<u8>,

@@ -1,9 +1,9 @@
 //! Looks for the segment that is reused next, as `policy::cleaning` decides: by cost and benefit while the live
 //! records fit the SSD well, else the oldest.
 
-use super::SEGMENT_PAGES;
-use super::log::{Log, State};
+use super::{Log, State};
 use crate::policy::cleaning::{self, Ssd, gain, moves_live_records};
+use crate::ssd::SEGMENT_PAGES;
 
 /// Sealed segments that are looked at for one selection; more than these are sampled.
 const CANDIDATES_MAX: usize = 256;

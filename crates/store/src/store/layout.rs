@@ -1,8 +1,8 @@
 //! From a memory limit to counts and sizes: how a store divides its memory. Arithmetic only.
 
 use crate::error::OpenError;
+use crate::header::{HEADER_PAGE_BYTES, LAYOUT_WORDS};
 use crate::index::entry::{RAM_BYTES_MAX, SSD_SEGMENTS_MAX};
-use crate::memory::arena_header::HEADER_PAGE_BYTES;
 use crate::ssd::SEGMENT_BYTES;
 
 /// What a store is to be made of.
@@ -175,8 +175,8 @@ impl Layout {
         (high..high + 64).find(|&mib| is_enough(mib)).map(|mib| mib * MIB)
     }
 
-    /// All of it, to compare with another.
-    pub(crate) fn words(&self) -> [u64; 13] {
+    /// All of it, to compare with another; what is reserved behind the arena shows in a file's length.
+    pub(crate) fn words(&self) -> [u64; LAYOUT_WORDS] {
         let Layout { shards, buckets_per_shard, ghosts_per_shard, segment_bytes, segments, .. } = *self;
         let Layout { write_buffer_bytes, write_buffers, ssd_segments, arena_bytes, index_bytes, .. } = *self;
         [
@@ -192,7 +192,6 @@ impl Layout {
             index_bytes,
             self.table_bytes,
             self.buffer_bytes,
-            self.reserve_bytes,
         ]
     }
 

@@ -27,35 +27,35 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
-use larder_device::Extents;
-
+use crate::arena::Region;
 use crate::index::hash::Hasher;
-use crate::memory::arena::Region;
-use crate::memory::layout::{Layout, Sizes};
 
 /// Bytes of the page.
 pub(crate) const HEADER_PAGE_BYTES: usize = 4096;
-const MAGIC: [u8; 8] = *b"LARDERMM";
+pub(crate) const MAGIC: [u8; 8] = *b"LARDERMM";
 /// The version of everything that is kept in the arena, and of the pages on the SSD, which are read only with
 /// it: to be raised whenever any of it means something else.
-const FORMAT: u32 = 8;
+pub(crate) const FORMAT: u32 = 8;
 /// The state of an arena that was made completely.
-const READY: u64 = u64::from_le_bytes(*b"complete");
+pub(crate) const READY: u64 = u64::from_le_bytes(*b"complete");
 
-const AT_FORMAT: usize = 8;
-const AT_CRC: usize = 12;
-const AT_CLOCK: usize = 16;
-const AT_PATHS: usize = 24;
-const AT_SEED: usize = 32;
-const AT_EVICT: usize = 40;
-const AT_LAYOUT: usize = 48;
-const AT_SIZES: usize = AT_LAYOUT + 12 * 8;
-const AT_SIZES_END: usize = AT_SIZES + 5 * 8;
+/// Words by which two layouts are compared.
+pub(crate) const LAYOUT_WORDS: usize = 12;
+
+pub(crate) const AT_FORMAT: usize = 8;
+pub(crate) const AT_CRC: usize = 12;
+pub(crate) const AT_CLOCK: usize = 16;
+pub(crate) const AT_PATHS: usize = 24;
+pub(crate) const AT_SEED: usize = 32;
+pub(crate) const AT_EVICT: usize = 40;
+pub(crate) const AT_LAYOUT: usize = 48;
+pub(crate) const AT_SIZES: usize = AT_LAYOUT + 8 * LAYOUT_WORDS;
+pub(crate) const AT_SIZES_END: usize = AT_SIZES + 5 * 8;
 /// The end of the fields that are written once.
 const AT_CAS: usize = HEADER_PAGE_BYTES - 128;
-const AT_SSD: usize = HEADER_PAGE_BYTES - 24;
-const AT_FLUSH: usize = HEADER_PAGE_BYTES - 16;
-const AT_STATE: usize = HEADER_PAGE_BYTES - 8;
+pub(crate) const AT_SSD: usize = HEADER_PAGE_BYTES - 24;
+pub(crate) const AT_FLUSH: usize = HEADER_PAGE_BYTES - 16;
+pub(crate) const AT_STATE: usize = HEADER_PAGE_BYTES - 8;
 
 /// Why a store began empty. The texts complete "starting cold: the file ...".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl MadeFor {
         Ok(is_whole.then(|| MadeFor::decode(&page)))
     }
 
-    fn decode(page: &[u8; HEADER_PAGE_BYTES]) -> MadeFor {
+    pub(crate) fn decode(page: &[u8; HEADER_PAGE_BYTES]) -> MadeFor {
         let size = |number: usize| word(page, AT_SIZES + 8 * number);
         MadeFor {
             memory_bytes: size(0),
@@ -157,132 +157,33 @@ impl MadeFor {
     }
 }
 
-/// What must be the same for an arena to be of use.
-pub(crate) struct Identity<'a> {
-    pub clock: &'a str,
-    pub paths: &'a [u8],
-    pub ssd: &'a [u8],
-    pub evict: bool,
-    pub sizes: &'a Sizes,
-    pub layout: &'a Layout,
-}
-
-/// What a memory file holds.
-pub(crate) enum Content {
-    /// A whole arena, of this seed.
-    Arena(u64),
-    /// Content without use, which belongs to no other program.
-    Useless(Cold),
-    /// An arena that would be of use with the options it was made for.
-    OtherOptions(MadeFor),
-    /// Something that is not an arena.
-    Foreign,
-}
-
-fn digest(name: &[u8]) -> u64 {
+pub(crate) fn digest(name: &[u8]) -> u64 {
     Hasher::new(0).hash(name).0
 }
 
-fn put(page: &mut [u8; HEADER_PAGE_BYTES], at: usize, word: u64) {
+pub(crate) fn put(page: &mut [u8; HEADER_PAGE_BYTES], at: usize, word: u64) {
     page[at..at + 8].copy_from_slice(&word.to_le_bytes());
 }
 
-fn word(page: &[u8; HEADER_PAGE_BYTES], at: usize) -> u64 {
+pub(crate) fn word(page: &[u8; HEADER_PAGE_BYTES], at: usize) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&page[at..at + 8]);
     u64::from_le_bytes(bytes)
 }
 
-fn crc(page: &[u8; HEADER_PAGE_BYTES]) -> u32 {
+pub(crate) fn crc(page: &[u8; HEADER_PAGE_BYTES]) -> u32 {
     let mut page = *page;
     page[AT_CRC..AT_CRC + 4].fill(0);
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &page[..AT_CAS]) as u32
 }
 
 /// Whether the page is a header of Larder's, of whatever version.
-fn is_ours(page: &[u8; HEADER_PAGE_BYTES]) -> bool {
+pub(crate) fn is_ours(page: &[u8; HEADER_PAGE_BYTES]) -> bool {
     page[..8] == MAGIC && crc(page).to_le_bytes() == page[AT_CRC..AT_CLOCK]
 }
 
-fn format_of(page: &[u8; HEADER_PAGE_BYTES]) -> u32 {
+pub(crate) fn format_of(page: &[u8; HEADER_PAGE_BYTES]) -> u32 {
     u32::from_le_bytes([page[8], page[9], page[10], page[11]])
-}
-
-impl Identity<'_> {
-    fn encode(&self, seed: u64) -> [u8; HEADER_PAGE_BYTES] {
-        let mut page = [0; HEADER_PAGE_BYTES];
-        page[..8].copy_from_slice(&MAGIC);
-        page[AT_FORMAT..AT_CRC].copy_from_slice(&FORMAT.to_le_bytes());
-        put(&mut page, AT_CLOCK, digest(self.clock.as_bytes()));
-        put(&mut page, AT_PATHS, digest(self.paths));
-        put(&mut page, AT_SEED, seed);
-        put(&mut page, AT_EVICT, u64::from(self.evict));
-        for (number, word) in self.layout.words().into_iter().enumerate() {
-            put(&mut page, AT_LAYOUT + 8 * number, word);
-        }
-        let Sizes { memory_bytes, ssd_segments, item_bytes, index_bytes, index_grows: _ } = *self.sizes;
-        let (is_given, index_bytes) = (u64::from(index_bytes.is_some()), index_bytes.unwrap_or(0));
-        let sizes = [memory_bytes, ssd_segments.into(), item_bytes.into(), is_given, index_bytes];
-        for (number, word) in sizes.into_iter().enumerate() {
-            put(&mut page, AT_SIZES + 8 * number, word);
-        }
-        let crc = crc(&page);
-        page[AT_CRC..AT_CLOCK].copy_from_slice(&crc.to_le_bytes());
-        put(&mut page, AT_SSD, digest(self.ssd));
-        page
-    }
-
-    /// Looks at what a file holds; changes nothing.
-    pub(crate) fn examine(&self, file: &File) -> io::Result<Content> {
-        let bytes = file.metadata()?.len();
-        if bytes == 0 {
-            return Ok(Content::Useless(Cold::New));
-        }
-        if Extents::of(file, 0..u64::MAX >> 1)? == Extents::Empty {
-            // As it is between getting its length and getting its header.
-            return Ok(Content::Useless(Cold::Unfinished));
-        }
-        let mut page = [0; HEADER_PAGE_BYTES];
-        if bytes < HEADER_PAGE_BYTES as u64 {
-            return Ok(Content::Foreign);
-        }
-        file.read_exact_at(&mut page, 0)?;
-        if !is_ours(&page) {
-            return Ok(Content::Foreign);
-        }
-        let found = format_of(&page);
-        if found != FORMAT {
-            return Ok(Content::Useless(Cold::OtherVersion { found }));
-        }
-        if word(&page, AT_STATE) != READY {
-            return Ok(Content::Useless(Cold::Unfinished));
-        }
-        let seed = word(&page, AT_SEED);
-        let wanted = self.encode(seed);
-        let differs = |at: usize, end: usize| page[at..end] != wanted[at..end];
-        if differs(AT_CLOCK, AT_PATHS) {
-            return Ok(Content::Useless(Cold::OtherClock));
-        }
-        let is_other_ssd = differs(AT_SSD, AT_FLUSH);
-        // Other sizes may come to the same layout, and a moved SSD may be the same one.
-        let is_other_layout = differs(AT_LAYOUT, AT_SIZES);
-        let for_others = differs(AT_EVICT, AT_LAYOUT)
-            || is_other_layout && differs(AT_SIZES, AT_SIZES_END)
-            || is_other_ssd && differs(AT_PATHS, AT_SEED);
-        Ok(match () {
-            () if for_others => Content::OtherOptions(MadeFor::decode(&page)),
-            () if is_other_layout => Content::Useless(Cold::OtherLayout),
-            () if is_other_ssd => Content::Useless(Cold::OtherSsd),
-            () if bytes != self.layout.arena_bytes + self.layout.reserve_bytes => Content::Useless(Cold::Cut),
-            () => Content::Arena(seed),
-        })
-    }
-
-    /// Empties a file and gives it the header of an arena that is not made yet.
-    pub(crate) fn begin(&self, file: &File, seed: u64) -> io::Result<()> {
-        file.set_len(0)?;
-        file.write_all_at(&self.encode(seed), 0)
-    }
 }
 
 /// The page in memory.
@@ -357,7 +258,7 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::arena::Arena;
+    use crate::arena::Arena;
 
     fn header() -> Header {
         let header = Header::new(Arena::new(8192, None).expect("memory").carve(HEADER_PAGE_BYTES / 8));
@@ -391,27 +292,5 @@ mod tests {
         assert_eq!(header.epoch(), 2);
         header.tick(2_020);
         assert_eq!(header.epoch(), 3);
-    }
-
-    #[test]
-    fn the_page_is_what_is_drawn() {
-        let sizes = crate::memory::layout::Sizes {
-            memory_bytes: 4 << 20,
-            ssd_segments: 0,
-            item_bytes: 512,
-            index_bytes: None,
-            index_grows: true,
-        };
-        let layout = Layout::new(&sizes).expect("fits");
-        let identity =
-            Identity { clock: "c", paths: b"p", ssd: b"s", evict: true, sizes: &sizes, layout: &layout };
-        let page = identity.encode(7);
-        assert_eq!(&page[..12], b"LARDERMM\x08\0\0\0");
-        assert_eq!(page[12..16], crc(&page).to_le_bytes());
-        assert_eq!((word(&page, 16), word(&page, 24)), (digest(b"c"), digest(b"p")));
-        assert_eq!((word(&page, 32), word(&page, 40), word(&page, 48)), (7, 1, layout.shards.into()));
-        assert_eq!((word(&page, 144), word(&page, 160), word(&page, 168)), (4 << 20, 512, 0));
-        assert!(page[184..4072].iter().all(|&byte| byte == 0), "the cas unique is given later");
-        assert_eq!((word(&page, 4072), word(&page, 4080), word(&page, 4088)), (digest(b"s"), 0, 0));
     }
 }
