@@ -3,9 +3,15 @@
 use super::lookup::Look;
 use super::{Attempt, Call, write};
 use crate::clock::Expiry;
+use crate::index::Slot;
+use crate::index::entry::Entry;
+use crate::ram::pool::Reservation;
 use crate::read::Needs;
 use crate::record::Header;
+use crate::shard::Shard;
 use crate::store::{Step, Store};
+use crate::tiers::Tiers;
+use crate::value::Value;
 
 /// How to count.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +72,32 @@ fn number(value: &[u8]) -> Option<u64> {
     digits[..end].iter().try_fold(0_u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))
 }
 
+impl Arith {
+    /// Creates the item with the initial value, if there is one.
+    fn create(
+        &self,
+        shard: &mut Shard,
+        tiers: &Tiers,
+        call: &Call<'_>,
+        old: Option<(Slot, Entry)>,
+        reservation: &mut Option<Reservation>,
+    ) -> Attempt<ArithResult> {
+        let Some((value, expiry)) = self.initial else {
+            return Attempt::Done(ArithResult::NotFound);
+        };
+        let text = value.to_string();
+        let header = Header {
+            value_len: text.len() as u32,
+            ..call.new_header(tiers, self.new_cas, expiry, self.key_is_binary)
+        };
+        let cas = header.cas;
+        match write(shard, tiers, call, old, &header, &[text.as_bytes()], reservation) {
+            Attempt::Done(()) => Attempt::Done(ArithResult::Value { value, cas, expiry, created: true }),
+            other => other.retry(),
+        }
+    }
+}
+
 impl Store {
     /// Counts. The new value keeps the old one's length where it is shorter, padded with blanks, as memcached
     /// stores it.
@@ -75,23 +107,7 @@ impl Store {
         self.attempt(call, |shard, reservation| {
             let seen = match shard.look(tiers, call, needs) {
                 Look::Read(plan) => return Attempt::Read(plan),
-                Look::Absent(old) => {
-                    let Some((value, expiry)) = arith.initial else {
-                        return Attempt::Done(ArithResult::NotFound);
-                    };
-                    let text = value.to_string();
-                    let header = Header {
-                        value_len: text.len() as u32,
-                        ..call.new_header(tiers, arith.new_cas, expiry, arith.key_is_binary)
-                    };
-                    let cas = header.cas;
-                    return match write(shard, tiers, call, old, &header, &[text.as_bytes()], reservation) {
-                        Attempt::Done(()) => {
-                            Attempt::Done(ArithResult::Value { value, cas, expiry, created: true })
-                        }
-                        other => other.retry(),
-                    };
-                }
+                Look::Absent(old) => return arith.create(shard, tiers, call, old, reservation),
                 Look::Found(seen) => seen,
             };
             // As in memcached, an empty value is told from a number before the cas uniques are compared.
@@ -109,12 +125,8 @@ impl Store {
                 return Attempt::NeedsValue;
             }
             let present = match seen.value(shard, tiers) {
-                crate::value::Value::Slice(value) => number(value),
-                value => {
-                    let mut bytes = Vec::with_capacity(value.len());
-                    value.append_to(&mut bytes);
-                    number(&bytes)
-                }
+                Value::Slice(value) => number(value),
+                value => number(&value.to_vec()),
             };
             let Some(present) = present else {
                 return Attempt::Done(ArithResult::NonNumeric);

@@ -187,6 +187,36 @@ impl Store {
     }
 }
 
+impl Fetch {
+    /// Returns whether the reader of an item wins the right to recache it.
+    fn wins(&self, header: &Header, now: Seconds) -> bool {
+        let flag = |bit| header.item_flags & bit != 0;
+        let wants_recache = self.recache_seconds.is_some_and(|limit| {
+            let seconds_left = Expiry::from_raw(header.expires).seconds_left(now);
+            seconds_left.is_some_and(|left| i64::from(left) < i64::from(limit))
+        });
+        self.may_win && !flag(WIN_SENT) && (flag(STALE) || wants_recache)
+    }
+
+    /// Returns the header that an item has once it has been read.
+    fn header_after(&self, seen: &FoundItem<'_>, won: bool, now: Seconds) -> Header {
+        let mut after = seen.header;
+        if let Some(expiry) = self.touch {
+            after.expires = expiry.to_raw();
+        }
+        if won {
+            after.item_flags |= WIN_SENT;
+        }
+        if !self.no_bump {
+            after.item_flags |= FETCHED;
+            after.accessed = now.0;
+        } else if seen.was_fetched() {
+            after.item_flags |= FETCHED;
+        }
+        after
+    }
+}
+
 impl Shard {
     /// Most of what a cache does: a plain read of a small item in RAM, or of a key without an entry. Gives
     /// the reply back when there is more to it. It changes bytes that are each valid by
@@ -237,28 +267,13 @@ impl Shard {
         answer: &mut impl FnMut(Option<&Found<'_>>) -> R,
     ) -> Attempt<R> {
         let header = seen.header;
-        let flag = |bit| header.item_flags & bit != 0;
-        let expiry = Expiry::from_raw(header.expires);
-        let wants_recache = fetch.recache_seconds.is_some_and(|limit| {
-            expiry.seconds_left(call.now).is_some_and(|left| i64::from(left) < i64::from(limit))
-        });
-        let won = fetch.may_win && !flag(WIN_SENT) && (flag(STALE) || wants_recache);
-        let expiry_after = fetch.touch.unwrap_or(expiry);
+        let won = fetch.wins(&header, call.now);
         let changes = won || fetch.touch.is_some();
         if changes && !seen.has_value() {
             return Attempt::NeedsValue;
         }
-        let mut after = header;
-        after.expires = expiry_after.to_raw();
-        if won {
-            after.item_flags |= WIN_SENT;
-        }
-        if !fetch.no_bump {
-            after.item_flags |= FETCHED;
-            after.accessed = call.now.0;
-        } else if seen.was_fetched() {
-            after.item_flags |= FETCHED;
-        }
+        let after = fetch.header_after(seen, won, call.now);
+        let expiry_after = Expiry::from_raw(after.expires);
         let entry = if fetch.no_bump { seen.entry } else { seen.entry.bumped() };
 
         // Answer first: the value is lent from where it lies now. What must not fail after that is tried

@@ -177,49 +177,12 @@ impl Shard {
             self.remove(tiers, slot, entry);
             return Look::Absent(None);
         }
-        let place = entry.ssd_place();
-        let buffered = tiers.log.with_buffered(place, |page| {
-            let Some(record) = self.find_among(tiers, &page, call.hash, call.key) else {
-                return SsdLookup::Absent;
-            };
-            if let Some(why) = record.header.gone(now, epoch) {
-                return SsdLookup::Gone(why);
-            }
-            if needs == Needs::Header {
-                return SsdLookup::Item(record.header, None);
-            }
-            match page.value_of(&record) {
-                Some(value) => SsdLookup::Item(record.header, Some(Cow::Owned(value.into_owned()))),
-                None => SsdLookup::Absent,
-            }
-        });
-        let found = if let Some(found) = buffered {
-            found
-        } else {
-            let serves = |plan: &ReadPlan| plan.is_of(tiers, entry) && plan.serves(needs);
-            let Some(loaded) = call.loaded.as_ref().filter(|loaded| serves(loaded.plan)) else {
-                let Some(read) = tiers.log.read_of(place) else {
-                    self.remove(tiers, slot, entry);
-                    return Look::Absent(None);
-                };
-                return Look::Read(ReadPlan::new(entry, read, needs, epoch));
-            };
-            match self.find_loaded(tiers, loaded, call, needs, epoch) {
-                Ok(record) => {
-                    tiers.log.count_outcome(Access::Read, true);
-                    record
-                }
-                Err(()) => {
-                    // A page that is not what it should be is an error of the device, unless its segment has
-                    // been filled anew while it was read.
-                    if loaded.bytes.is_some()
-                        && tiers.log.read_of(place).is_some_and(|read| read.id == loaded.plan.read.id)
-                    {
-                        tiers.log.count_outcome(Access::Read, false);
-                    }
-                    self.remove(tiers, slot, entry);
-                    return Look::Absent(None);
-                }
+        let found = match self.look_on_ssd(tiers, call, entry, needs) {
+            Ok(found) => found,
+            Err(Some(plan)) => return Look::Read(plan),
+            Err(None) => {
+                self.remove(tiers, slot, entry);
+                return Look::Absent(None);
             }
         };
         match found {
@@ -232,6 +195,65 @@ impl Shard {
                 Look::Absent(None)
             }
             SsdLookup::Absent => Look::Absent(Some((slot, entry))),
+        }
+    }
+
+    /// Looks at what lies where an entry points on the SSD: in a write buffer, or in what was read. `Err` when it
+    /// has to be read first, or with `None` when it cannot be read.
+    fn look_on_ssd<'l>(
+        &self,
+        tiers: &Tiers,
+        call: &Call<'l>,
+        entry: Entry,
+        needs: Needs,
+    ) -> Result<SsdLookup<'l>, Option<ReadPlan>> {
+        let (place, epoch) = (entry.ssd_place(), tiers.epoch());
+        let buffered = tiers.log.with_buffered(place, |page| self.find_buffered(tiers, &page, call, needs));
+        if let Some(found) = buffered {
+            return Ok(found);
+        }
+        let serves = |plan: &ReadPlan| plan.is_of(tiers, entry) && plan.serves(needs);
+        let Some(loaded) = call.loaded.as_ref().filter(|loaded| serves(loaded.plan)) else {
+            let read = tiers.log.read_of(place).ok_or(None)?;
+            return Err(Some(ReadPlan::new(entry, read, needs, epoch)));
+        };
+        match self.find_loaded(tiers, loaded, call, needs, epoch) {
+            Ok(found) => {
+                tiers.log.count_outcome(Access::Read, true);
+                Ok(found)
+            }
+            Err(()) => {
+                // A page that is not what it should be is an error of the device, unless its segment has been
+                // filled again while it was read.
+                let read = tiers.log.read_of(place);
+                if loaded.bytes.is_some() && read.is_some_and(|read| read.id == loaded.plan.read.id) {
+                    tiers.log.count_outcome(Access::Read, false);
+                }
+                Err(None)
+            }
+        }
+    }
+
+    /// Returns the needed part of the key's item in a page of a write buffer.
+    fn find_buffered<'l>(
+        &self,
+        tiers: &Tiers,
+        page: &Page<'_>,
+        call: &Call<'_>,
+        needs: Needs,
+    ) -> SsdLookup<'l> {
+        let Some(record) = self.find_among(tiers, page, call.hash, call.key) else {
+            return SsdLookup::Absent;
+        };
+        if let Some(why) = record.header.gone(call.now, tiers.epoch()) {
+            return SsdLookup::Gone(why);
+        }
+        if needs == Needs::Header {
+            return SsdLookup::Item(record.header, None);
+        }
+        match page.value_of(&record) {
+            Some(value) => SsdLookup::Item(record.header, Some(Cow::Owned(value.into_owned()))),
+            None => SsdLookup::Absent,
         }
     }
 }

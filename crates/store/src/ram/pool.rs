@@ -31,6 +31,7 @@ use crate::crash::step;
 use crate::record::HEADER_BYTES;
 
 pub(crate) use log::LogParts;
+use reservation::Arrivals;
 pub(crate) use reservation::Reservation;
 
 /// Number of a segment in the pool.
@@ -110,6 +111,7 @@ pub(crate) struct Pool {
     reserved: AtomicU32,
     /// Segments that values on their way in have or will take.
     promised: AtomicU32,
+    arrivals: Arrivals,
     /// Free segments that are kept out of use, and how many segments may be in use.
     withheld: Mutex<Vec<u32>>,
     limit: AtomicU32,
@@ -137,6 +139,7 @@ impl Pool {
             free_count: AtomicU32::new(count as u32),
             reserved: AtomicU32::new(0),
             promised: AtomicU32::new(0),
+            arrivals: Arrivals::new(),
             withheld: Mutex::new(Vec::new()),
             limit: AtomicU32::new(count as u32),
             lent: AtomicU32::new(0),
@@ -596,6 +599,23 @@ pub(crate) mod tests {
             !incoming[3].waits() && incoming[3].grow(),
             "what one that left was promised goes to another"
         );
+    }
+
+    #[test]
+    fn a_large_value_that_waits_is_not_passed_by_smaller_ones_that_came_later() {
+        let pool = pool(32);
+        let mut first = pool.begin(30_000);
+        let mut large = pool.begin(110_000);
+        assert!(first.grow() && !large.grow(), "together more than half of all segments");
+        let mut later = pool.begin(10_000);
+        assert!(later.waits() && !later.grow());
+        assert!(pool.reserve(4_000).is_some(), "a record that is there is no value on its way");
+        drop(first);
+        assert!(!later.grow() && large.grow() && !later.waits() && later.grow());
+        let mut gone = pool.begin(60_000);
+        assert!(!gone.grow());
+        drop((gone, large));
+        assert!(pool.begin(4_000).grow(), "one that waited and left holds up none");
     }
 
     #[test]

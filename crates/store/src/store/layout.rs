@@ -71,17 +71,41 @@ const LOG_RECORD_SHARE: usize = 32;
 /// What each carved region may lose to alignment.
 const ALIGN_SLACK: u64 = 64;
 
+/// Refuses what index entries cannot address.
+fn check_limits(sizes: &Sizes) -> Result<(), OpenError> {
+    let too_large = |what, bytes, max| Err(OpenError::TooLarge { what, bytes, max });
+    if sizes.memory_bytes > RAM_BYTES_MAX {
+        return too_large("a memory limit", sizes.memory_bytes, RAM_BYTES_MAX);
+    }
+    let (segments, segments_max) = (u64::from(sizes.ssd_segments), u64::from(SSD_SEGMENTS_MAX - 1));
+    if segments > segments_max {
+        return too_large("an SSD tier", segments * SEGMENT_BYTES, segments_max * SEGMENT_BYTES);
+    }
+    Ok(())
+}
+
+/// Returns the bytes of the index at first, and those that it may come to have if it grows.
+fn index_bytes(sizes: &Sizes, buffer_bytes: u64) -> (u64, u64) {
+    let (memory, item) = (sizes.memory_bytes, u64::from(sizes.item_bytes.max(16)));
+    let ssd_bytes = u64::from(sizes.ssd_segments) * SEGMENT_BYTES;
+    let index_for = |entries: u64| entries * BUCKET_BYTES / BUCKET_ENTRIES * 100 / INDEX_FILL_PERCENT;
+    // What the SSD's part of the index leaves is for items in RAM, which need entries too.
+    let ram_entries = memory.saturating_sub(buffer_bytes + index_for(ssd_bytes / item)) / item;
+    let entries = (ssd_bytes / item + ram_entries).max(memory / RAM_ITEM_BYTES);
+    let grows = sizes.index_grows && ssd_bytes == 0 && sizes.index_bytes.is_none();
+    let (first, most) = match grows {
+        true => (index_for(memory / GROWS_FROM_ITEM_BYTES), index_for(memory / GROWS_TO_ITEM_BYTES)),
+        false => (sizes.index_bytes.unwrap_or(index_for(entries)), 0),
+    };
+    // More than any memory is refused later; the sums before that must not overflow.
+    (first.min(1 << 60), most)
+}
+
 impl Layout {
     pub(crate) fn new(sizes: &Sizes) -> Result<Layout, OpenError> {
+        check_limits(sizes)?;
         let memory = sizes.memory_bytes;
         let ssd_bytes = u64::from(sizes.ssd_segments) * SEGMENT_BYTES;
-        if memory > RAM_BYTES_MAX {
-            return Err(OpenError::TooLarge { what: "a memory limit", bytes: memory, max: RAM_BYTES_MAX });
-        }
-        if sizes.ssd_segments > SSD_SEGMENTS_MAX - 1 {
-            let max = u64::from(SSD_SEGMENTS_MAX - 1) * SEGMENT_BYTES;
-            return Err(OpenError::TooLarge { what: "an SSD tier", bytes: ssd_bytes, max });
-        }
         let item = u64::from(sizes.item_bytes.max(16));
         let (write_buffer_bytes, write_buffers) = match (ssd_bytes, memory >= 32 * MIB) {
             (0, _) => (0, 0),
@@ -89,17 +113,7 @@ impl Layout {
             (_, false) => (64 << 10, 12),
         };
         let buffer_bytes = write_buffer_bytes * write_buffers;
-        let index_for = |entries: u64| entries * BUCKET_BYTES / BUCKET_ENTRIES * 100 / INDEX_FILL_PERCENT;
-        // What the SSD's part of the index leaves is for items in RAM, which need entries too.
-        let ram_entries = memory.saturating_sub(buffer_bytes + index_for(ssd_bytes / item)) / item;
-        let entries = (ssd_bytes / item + ram_entries).max(memory / RAM_ITEM_BYTES);
-        let grows = sizes.index_grows && ssd_bytes == 0 && sizes.index_bytes.is_none();
-        let (wanted, most) = match grows {
-            true => (index_for(memory / GROWS_FROM_ITEM_BYTES), index_for(memory / GROWS_TO_ITEM_BYTES)),
-            false => (sizes.index_bytes.unwrap_or(index_for(entries)), 0),
-        };
-        // More than any memory is refused below; the sums before that must not overflow.
-        let wanted = wanted.min(1 << 60);
+        let (wanted, most) = index_bytes(sizes, buffer_bytes);
         let ram_estimate = memory.saturating_sub(wanted + buffer_bytes);
         let shards = (ram_estimate / SHARD_RAM_BYTES.max(SHARD_ITEMS * item)).clamp(1, SHARDS_MAX);
         let shards = 1_u64 << shards.ilog2();

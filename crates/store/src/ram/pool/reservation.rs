@@ -1,16 +1,28 @@
 //! Memory for a large record that is on its way in: taken as the bytes arrive, then a shard's.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering::*;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{LARGE, LARGE_PREFIX_BYTES, Owner, Pool, RESERVED, SegmentId};
 use crate::crash::step;
 
 impl Pool {
-    /// Memory for a record of `record_bytes` that is on its way in; none is taken yet.
+    /// Memory for a record of `record_bytes` that is on its way in; none is taken yet. Those that have to wait are
+    /// served in the order in which they began.
     pub(crate) fn begin(self: &Arc<Self>, record_bytes: usize) -> Reservation {
+        let arrival = self.arrivals.count.fetch_add(1, Relaxed) + 1;
+        let mut reservation = self.begin_at_once(record_bytes);
+        reservation.arrival = arrival;
+        reservation
+    }
+
+    /// Memory for a record that is there already and does not wait.
+    fn begin_at_once(self: &Arc<Self>, record_bytes: usize) -> Reservation {
         Reservation {
             pool: self.clone(),
+            arrival: 0,
+            is_waiting: false,
             segments: Vec::new(),
             filled: LARGE_PREFIX_BYTES,
             end: LARGE_PREFIX_BYTES + record_bytes,
@@ -25,7 +37,7 @@ impl Pool {
 
     /// Sets segments aside for a record of `record_bytes`; `None` when there are not enough.
     pub(crate) fn reserve(self: &Arc<Self>, record_bytes: usize) -> Option<Reservation> {
-        let mut reservation = self.begin(record_bytes);
+        let mut reservation = self.begin_at_once(record_bytes);
         for _ in 0..self.segments_for(record_bytes) {
             reservation.grow().then_some(())?;
         }
@@ -50,9 +62,42 @@ impl Pool {
     }
 }
 
+/// Values on their way in, by the order in which they began, from 1.
+pub(super) struct Arrivals {
+    count: AtomicU64,
+    /// Those that wait for a promise.
+    waiting: Mutex<BTreeSet<u64>>,
+    /// The first of them; `u64::MAX` for none. Written under the lock only.
+    first: AtomicU64,
+}
+
+impl Arrivals {
+    pub(super) fn new() -> Arrivals {
+        Arrivals {
+            count: AtomicU64::new(0),
+            waiting: Mutex::new(BTreeSet::new()),
+            first: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    fn note(&self, arrival: u64, waits: bool) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waits {
+            waiting.insert(arrival);
+        } else {
+            waiting.remove(&arrival);
+        }
+        self.first.store(waiting.first().copied().unwrap_or(u64::MAX), Relaxed);
+    }
+}
+
 /// A large record's memory while its bytes arrive. Dropped unadopted, the memory is free again.
 pub(crate) struct Reservation {
     pool: Arc<Pool>,
+    /// Its place among the values on their way in; 0 for a record that does not wait.
+    arrival: u64,
+    /// Whether it is known to wait.
+    is_waiting: bool,
     /// Those taken so far.
     segments: Vec<SegmentId>,
     filled: usize,
@@ -67,10 +112,21 @@ impl Reservation {
         self.pool.segments_for(self.end - LARGE_PREFIX_BYTES)
     }
 
-    /// Whether others have been promised so much that this one has to wait for them.
+    /// Whether it has to wait: others have been promised too much, or one that began earlier waits.
     pub(crate) fn waits(&self) -> bool {
         let promised = self.pool.promised.load(Relaxed);
-        self.promised == 0 && self.pool.promise_more(promised, self.segments_max()).is_none()
+        let is_full = self.pool.promise_more(promised, self.segments_max()).is_none();
+        self.promised == 0 && (is_full || self.is_behind())
+    }
+
+    fn is_behind(&self) -> bool {
+        self.pool.arrivals.first.load(Relaxed) < self.arrival
+    }
+
+    fn note_waiting(&mut self, waits: bool) {
+        if self.arrival > 0 && std::mem::replace(&mut self.is_waiting, waits) != waits {
+            self.pool.arrivals.note(self.arrival, waits);
+        }
     }
 
     /// Promises all segments that the record will take, so that of values that do not fit together some arrive.
@@ -79,9 +135,10 @@ impl Reservation {
         if self.promised == 0 {
             let (pool, segments) = (&self.pool, self.segments_max());
             let more = |promised| pool.promise_more(promised, segments);
-            if pool.promised.fetch_update(Relaxed, Relaxed, more).is_ok() {
+            if !self.is_behind() && pool.promised.fetch_update(Relaxed, Relaxed, more).is_ok() {
                 self.promised = segments;
             }
+            self.note_waiting(self.promised == 0);
         }
         self.promised > 0
     }
@@ -186,6 +243,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
+        self.note_waiting(false);
         self.pool.reserved.fetch_sub(self.segments.len() as u32, Relaxed);
         self.pool.promised.fetch_sub(self.promised, Relaxed);
         for &id in &self.segments {
