@@ -207,6 +207,13 @@ impl Connections {
         }
     }
 
+    /// The connection can do nothing until its peer takes what it asked for.
+    pub(super) fn pause(&mut self, token: u64) {
+        if let Some(connection) = connection_of(&mut self.places, token) {
+            self.clock.pause(&mut connection.account);
+        }
+    }
+
     /// The connection has nothing to do until its peer asks for more.
     pub(super) fn rest(&mut self, token: u64) {
         if let Some(connection) = connection_of(&mut self.places, token) {

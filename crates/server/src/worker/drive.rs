@@ -356,6 +356,7 @@ impl Worker {
             Wait::Reads => self.connections.wait_for_read(token),
             _ if connection.can_go_on(OUTPUT_BYTES) => self.connections.wait_for_turn(token),
             Wait::None if connection.session.gets_pending() == 0 => self.connections.rest(token),
+            Wait::Drain => self.connections.pause(token),
             _ => {}
         }
     }

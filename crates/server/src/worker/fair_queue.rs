@@ -58,10 +58,16 @@ impl Clock {
         account.paid = account.paid.max(self.now);
     }
 
+    /// Notes that a connection can do nothing until its peer takes what it asked for. It is no reason for others to
+    /// wait longer.
+    pub(super) fn pause(&mut self, account: &mut Account) {
+        self.busy -= u64::from(std::mem::replace(&mut account.is_busy, false));
+    }
+
     /// Notes that a connection has nothing to do until its peer asks for more, and owes nothing: one that asks for
     /// no more than its share would otherwise owe for the times that it waits.
     pub(super) fn rest(&mut self, account: &mut Account) {
-        self.busy -= u64::from(std::mem::replace(&mut account.is_busy, false));
+        self.pause(account);
         account.paid = 0;
     }
 
@@ -218,6 +224,32 @@ mod tests {
                 serve(&mut clock, &mut queue, &mut accounts, |_| 8192);
             }
         }
+    }
+
+    #[test]
+    fn peers_that_take_nothing_slow_nobody_down() {
+        let mut accounts = [Account::default(); 1002];
+        let (mut clock, mut queue) = all_wait(&mut accounts[..1001]);
+        (0..1001).for_each(|_| drop(serve(&mut clock, &mut queue, &mut accounts, |_| 8192)));
+        accounts[1..1001].iter_mut().for_each(|stuck| clock.pause(stuck));
+        let mut queue = FairQueue::default();
+        queue.push(&mut clock, 0, &mut accounts[0]);
+        // A peer that asks again after each answer, and one that always has something to do.
+        let mut served = [0; 2];
+        for _ in 0..2000 {
+            queue.push(&mut clock, 1001, &mut accounts[1001]);
+            while let Some(next) = queue.pop(&clock, Among::All) {
+                clock.begin_turn(&mut accounts[next as usize]);
+                clock.charge(&mut accounts[next as usize], 8192, true);
+                served[usize::from(next == 1001)] += 1;
+                if next == 1001 {
+                    clock.rest(&mut accounts[1001]);
+                    break;
+                }
+                queue.push(&mut clock, 0, &mut accounts[0]);
+            }
+        }
+        assert!(served[0] * 3 > served[1], "{served:?}");
     }
 
     #[test]
