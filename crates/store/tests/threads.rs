@@ -406,7 +406,7 @@ fn threads_over_both_tiers_never_read_what_was_replaced_and_lose_no_count() {
     // So much SSD that nothing is ever dropped.
     let store = Store::open(&Config { item_bytes: 16_384, ..config(6 << 20, 128) }).expect("it fits");
     let device = Arc::new(MemoryDevice::new(128 * SEGMENT_BYTES));
-    let plan = Plan { keys: 3_000, operations: 150_000, seconds: 4, large_len: 30_000 };
+    let plan = Plan { keys: 3_000, operations: 150_000, seconds: 60, large_len: 30_000 };
     let stats = hammer(&store, 4, &plan, true, || Box::new(Inline(device.clone())));
     assert!(stats.ssd_items > 200 && stats.evictions == 0 && stats.ssd_admissions_dropped == 0, "{stats:?}");
 }
@@ -415,7 +415,7 @@ fn threads_over_both_tiers_never_read_what_was_replaced_and_lose_no_count() {
 fn threads_over_a_small_ssd_that_is_filled_again_and_again() {
     let store = Store::open(&config(6 << 20, 5)).expect("it fits");
     let device = Arc::new(MemoryDevice::new(5 * SEGMENT_BYTES));
-    let plan = Plan { keys: 20_000, operations: 150_000, seconds: 4, large_len: 60_000 };
+    let plan = Plan { keys: 20_000, operations: 150_000, seconds: 60, large_len: 60_000 };
     let stats = hammer(&store, 3, &plan, false, || Box::new(Inline(device.clone())));
     assert!(stats.ssd_bytes_written > 6 * SEGMENT_BYTES, "{stats:?}");
 }
@@ -436,7 +436,7 @@ fn threads_over_a_device_that_fails_and_lies_and_at_last_gives_up() {
     device.inject(FaultRule::new(OpKind::Read, Fault::Error, When::From(20_000)));
     let device = Arc::new(device);
     let store = Store::open(&config(12 << 20, 8)).expect("it fits");
-    let plan = Plan { keys: 20_000, operations: 100_000, seconds: 3, large_len: 60_000 };
+    let plan = Plan { keys: 20_000, operations: 100_000, seconds: 60, large_len: 60_000 };
     let stats = hammer(&store, 4, &plan, false, || Box::new(Inline(device.clone())));
     assert!(stats.ssd_errors > 100 && store.ssd_is_off(), "{stats:?}");
 }
@@ -445,7 +445,7 @@ fn threads_over_a_device_that_fails_and_lies_and_at_last_gives_up() {
 fn threads_in_memory_alone_lose_no_count() {
     let store = Store::open(&config(256 << 20, 0)).expect("it fits");
     let device = Arc::new(MemoryDevice::new(SEGMENT_BYTES));
-    let plan = Plan { keys: 500, operations: 200_000, seconds: 3, large_len: 150_000 };
+    let plan = Plan { keys: 500, operations: 200_000, seconds: 60, large_len: 150_000 };
     let stats = hammer(&store, 4, &plan, true, || Box::new(Inline(device.clone())));
     assert_eq!(stats.evictions, 0);
 }
@@ -459,7 +459,7 @@ fn threads_with_queues_of_their_own_over_a_file() {
     let store =
         Store::open(&Config { ssd: vec![Span { device: 0, offset: 0, bytes }], ..config(24 << 20, 0) });
     let store = store.expect("it fits");
-    let plan = Plan { keys: 30_000, operations: 100_000, seconds: 4, large_len: 100_000 };
+    let plan = Plan { keys: 30_000, operations: 100_000, seconds: 60, large_len: 100_000 };
     let stats = hammer(&store, 3, &plan, false, || {
         let devices = [device.clone()];
         let opened = open_queue(IoKind::Auto, &devices, QueueOptions::default()).expect("a queue");

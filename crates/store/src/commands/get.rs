@@ -5,7 +5,7 @@ use super::{Attempt, Call, write};
 use crate::clock::{Expiry, Seconds};
 use crate::index::entry::{Entry, SsdCopy, State};
 use crate::policy::s3fifo::{RamQueue, is_promoted};
-use crate::read::Needs;
+use crate::read::{Loaded, Needs};
 use crate::record::{FETCHED, HAS_SSD_COPY, HEADER_BYTES, Header, KEY_BINARY, Record, STALE, WIN_SENT};
 use crate::shard::Shard;
 use crate::shard::evict::OnFull;
@@ -106,6 +106,14 @@ impl<'a> Found<'a> {
             tier,
         }
     }
+
+    /// An item that the read itself has created.
+    fn created(header: &Header) -> Found<'static> {
+        let mut found = Found::new(header, Value::Slice(&[]), false, Tier::Ram);
+        (found.won, found.created, found.win_sent) = (true, true, false);
+        found.expiry = Expiry::Never;
+        found
+    }
 }
 
 impl Store {
@@ -137,16 +145,7 @@ impl Store {
             if let Some(loaded) = call.loaded.as_ref().filter(|_| fetch.is_plain()) {
                 let current = shard.index().find(call.hash).is_some_and(|(_, e)| loaded.plan.is_of(tiers, e));
                 if !current {
-                    let record = shard.find_loaded(tiers, loaded, call, needs, loaded.plan.epoch);
-                    let Ok(SsdLookup::Item(header, value)) = record else {
-                        return Attempt::Done(answer(None));
-                    };
-                    let fetched = header.item_flags & FETCHED != 0 || loaded.plan.entry.freq() > 0;
-                    let value = Value::Slice(value.as_deref().unwrap_or_default());
-                    let mut found = Found::new(&header, value, fetched, Tier::Ssd);
-                    // Another client has changed the item meanwhile.
-                    found.win_sent |= found.stale;
-                    return Attempt::Done(answer(Some(&found)));
+                    return Attempt::Done(shard.answer_as_read(tiers, call, loaded, needs, &mut answer));
                 }
             }
             match shard.look(tiers, call, needs) {
@@ -158,23 +157,18 @@ impl Store {
                     }
                     ended
                 }
-                Look::Absent(old) => {
-                    let Some(expiry) = fetch.vivify else {
-                        return Attempt::Done(answer(None));
-                    };
-                    let mut header = call.new_header(tiers, fetch.new_cas, expiry, fetch.key_is_binary);
-                    // memcached counts the read that creates an item as one of it.
-                    header.item_flags |= WIN_SENT | FETCHED;
-                    match write(shard, tiers, call, old, &header, &[], reservation) {
-                        Attempt::Done(()) => {
-                            let mut found = Found::new(&header, Value::Slice(&[]), false, Tier::Ram);
-                            (found.won, found.created, found.win_sent) = (true, true, false);
-                            found.expiry = Expiry::Never;
-                            Attempt::Done(answer(Some(&found)))
+                Look::Absent(old) => match fetch.vivify {
+                    None => Attempt::Done(answer(None)),
+                    Some(expiry) => {
+                        let mut header = call.new_header(tiers, fetch.new_cas, expiry, fetch.key_is_binary);
+                        // memcached counts the read that creates an item as one of it.
+                        header.item_flags |= WIN_SENT | FETCHED;
+                        match write(shard, tiers, call, old, &header, &[], reservation) {
+                            Attempt::Done(()) => Attempt::Done(answer(Some(&Found::created(&header)))),
+                            other => other.retry(),
                         }
-                        other => other.retry(),
                     }
-                }
+                },
             }
         });
         if let Some(loaded) = loaded.filter(|_| has_value) {
@@ -257,6 +251,30 @@ impl Shard {
         Ok(answered)
     }
 
+    /// Answers a plain read with what was read for it, although the item has changed since: it took effect when
+    /// it was planned.
+    fn answer_as_read<R>(
+        &self,
+        tiers: &Tiers,
+        call: &Call<'_>,
+        loaded: &Loaded<'_>,
+        needs: Needs,
+        answer: &mut impl FnMut(Option<&Found<'_>>) -> R,
+    ) -> R {
+        let record = self.find_loaded(tiers, loaded, call, needs, loaded.plan.epoch);
+        let Ok(SsdLookup::Item(header, value)) = record else {
+            return answer(None);
+        };
+        let fetched = header.item_flags & FETCHED != 0 || loaded.plan.entry.freq() > 0;
+        let value = Value::Slice(value.as_deref().unwrap_or_default());
+        let mut found = Found::new(&header, value, fetched, Tier::Ssd);
+        // Another client has changed the item meanwhile.
+        found.win_sent |= found.stale;
+        answer(Some(&found))
+    }
+
+    /// Reads an item that is there: answers, counts the access, changes the header as the read asks, and promotes
+    /// the item if it is due.
     fn access<R>(
         &mut self,
         tiers: &Tiers,

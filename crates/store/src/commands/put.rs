@@ -1,6 +1,6 @@
 //! Storing values: set, add, replace, append, prepend, with or without a cas condition.
 
-use super::lookup::Look;
+use super::lookup::{FoundItem, Look};
 use super::{ATTEMPTS_MAX, Attempt, Call, write};
 use crate::clock::Expiry;
 use crate::index::entry::{Entry, State};
@@ -217,24 +217,7 @@ impl Store {
                                 needs = Needs::Value;
                                 return Attempt::NeedsValue;
                             }
-                            let present = seen.detached(shard, tiers);
-                            let addition = payload.parts();
-                            let parts = match put.mode {
-                                PutMode::Append => [present.parts(), addition].concat(),
-                                _ => [addition, present.parts()].concat(),
-                            };
-                            let mut header = seen.header;
-                            header.value_len = value_len as u32;
-                            header.cas = put.new_cas.unwrap_or_else(|| tiers.next_cas());
-                            header.item_flags &= KEY_BINARY;
-                            header.accessed = call.now.0;
-                            return match write(shard, tiers, call, seen.old(), &header, &parts, reservation) {
-                                Attempt::Done(()) => {
-                                    *payload = Payload::Joined(value_len);
-                                    Attempt::Done(PutResult::Stored(header.cas))
-                                }
-                                other => other.retry(),
-                            };
+                            return join(shard, tiers, call, put, &seen, payload, reservation);
                         }
                         if stale {
                             let mut header = put.header(tiers, call, payload);
@@ -252,6 +235,39 @@ impl Store {
             }
             store_new(shard, tiers, call, old, header, payload, reservation)
         })
+    }
+}
+
+/// Appends to a value, or prepends.
+fn join(
+    shard: &mut Shard,
+    tiers: &Tiers,
+    call: &Call<'_>,
+    put: &Put,
+    seen: &FoundItem<'_>,
+    payload: &mut Payload<'_>,
+    reservation: &mut Option<Reservation>,
+) -> Attempt<PutResult> {
+    let present = seen.detached(shard, tiers);
+    let addition = payload.parts();
+    let value_len = seen.header.value_len as usize + payload.len();
+    let parts = match put.mode {
+        PutMode::Append => [present.parts(), addition].concat(),
+        _ => [addition, present.parts()].concat(),
+    };
+    let header = Header {
+        value_len: value_len as u32,
+        cas: put.new_cas.unwrap_or_else(|| tiers.next_cas()),
+        item_flags: seen.header.item_flags & KEY_BINARY,
+        accessed: call.now.0,
+        ..seen.header
+    };
+    match write(shard, tiers, call, seen.old(), &header, &parts, reservation) {
+        Attempt::Done(()) => {
+            *payload = Payload::Joined(value_len);
+            Attempt::Done(PutResult::Stored(header.cas))
+        }
+        other => other.retry(),
     }
 }
 
