@@ -25,7 +25,7 @@ use crate::index::hash::KeyHash;
 use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::Reservation;
 use crate::read::{Loaded, ReadPlan};
-use crate::record::{HEADER_BYTES, Header, KEY_BINARY};
+use crate::record::{HEADER_BYTES, KEY_BINARY, RecordHeader};
 use crate::shard::Shard;
 use crate::shard::evict::OnFull;
 use crate::store::{Step, Store, VALUE_BYTES_MAX};
@@ -48,8 +48,14 @@ pub struct Call<'a> {
 
 impl Call<'_> {
     /// Returns the header of a new item of the key, with an empty value and client flags of 0.
-    fn new_header(&self, tiers: &Tiers, new_cas: Option<u64>, expiry: Expiry, key_is_binary: bool) -> Header {
-        Header {
+    fn new_header(
+        &self,
+        tiers: &Tiers,
+        new_cas: Option<u64>,
+        expiry: Expiry,
+        key_is_binary: bool,
+    ) -> RecordHeader {
+        RecordHeader {
             cas: new_cas.unwrap_or_else(|| tiers.next_cas()),
             expires: expiry.to_raw(),
             accessed: self.now.0,
@@ -57,7 +63,7 @@ impl Call<'_> {
             key_len: self.key.len() as u8,
             tag: self.hash.tag(),
             item_flags: if key_is_binary { KEY_BINARY } else { 0 },
-            ..Header::default()
+            ..RecordHeader::default()
         }
     }
 }
@@ -163,7 +169,7 @@ fn write(
     tiers: &Tiers,
     call: &Call<'_>,
     old: Option<(Slot, Entry)>,
-    header: &Header,
+    header: &RecordHeader,
     value: &[&[u8]],
     reservation: &mut Option<Reservation>,
 ) -> Attempt<()> {

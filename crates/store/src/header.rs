@@ -187,18 +187,18 @@ pub(crate) fn format_of(page: &[u8; HEADER_PAGE_BYTES]) -> u32 {
 }
 
 /// The page in memory.
-pub(crate) struct Header {
+pub(crate) struct ArenaHeader {
     words: Region<AtomicU64>,
 }
 
 /// When no flush is pending.
 const NEVER: u32 = u32::MAX;
 
-impl Header {
+impl ArenaHeader {
     /// `words` are those of the page.
-    pub(crate) fn new(words: Region<AtomicU64>) -> Header {
+    pub(crate) fn new(words: Region<AtomicU64>) -> ArenaHeader {
         assert_eq!(words.len() * 8, HEADER_PAGE_BYTES);
-        Header { words }
+        ArenaHeader { words }
     }
 
     fn flush(&self) -> &AtomicU64 {
@@ -260,8 +260,8 @@ mod tests {
     use super::*;
     use crate::arena::Arena;
 
-    fn header() -> Header {
-        let header = Header::new(Arena::new(8192, None).expect("memory").carve(HEADER_PAGE_BYTES / 8));
+    fn header() -> ArenaHeader {
+        let header = ArenaHeader::new(Arena::new(8192, None).expect("memory").carve(HEADER_PAGE_BYTES / 8));
         header.begin(0);
         header
     }

@@ -33,7 +33,7 @@ pub(crate) const HAS_SSD_COPY: u8 = 16;
 /// All integers little endian. `expires` is in seconds of the store's clock, 0 for never; `epoch` counts the
 /// flushes before the record was written; `tag` is the key's in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Header {
+pub(crate) struct RecordHeader {
     pub value_len: u32,
     pub client_flags: u32,
     pub cas: u64,
@@ -52,7 +52,7 @@ pub(crate) enum Gone {
     Flushed,
 }
 
-impl Header {
+impl RecordHeader {
     /// Returns why the item is not to be seen; `None` if it is.
     pub(crate) fn gone(&self, now: Seconds, epoch: u32) -> Option<Gone> {
         if self.epoch < epoch {
@@ -82,10 +82,10 @@ impl Header {
 
     /// Decodes the front of `bytes`; `None` when there are too few.
     #[inline]
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Header> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<RecordHeader> {
         let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        Some(Header {
+        Some(RecordHeader {
             value_len: word(0),
             client_flags: word(4),
             cas: u64::from(word(8)) | u64::from(word(12)) << 32,
@@ -128,7 +128,7 @@ impl Header {
 /// A record found in memory: header, key and value of one contiguous run of bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'a> {
-    pub header: Header,
+    pub header: RecordHeader,
     pub key: &'a [u8],
     pub value: &'a [u8],
 }
@@ -137,7 +137,7 @@ impl<'a> Record<'a> {
     /// Reads the record at the front of `bytes`; `None` when it does not fit, as damaged bytes may say.
     #[inline]
     pub(crate) fn parse(bytes: &'a [u8]) -> Option<Record<'a>> {
-        let header = Header::decode(bytes)?;
+        let header = RecordHeader::decode(bytes)?;
         let key_end = HEADER_BYTES + usize::from(header.key_len);
         let value_end = key_end.checked_add(header.value_len as usize)?;
         Some(Record { header, key: bytes.get(HEADER_BYTES..key_end)?, value: bytes.get(key_end..value_end)? })
@@ -147,14 +147,14 @@ impl<'a> Record<'a> {
 /// Header and key of a record in the log, whose value may go on in later segments.
 #[derive(Clone, Copy)]
 pub(crate) struct Head<'a> {
-    pub header: Header,
+    pub header: RecordHeader,
     pub key: &'a [u8],
 }
 
 impl<'a> Head<'a> {
     /// Reads header and key at the front of `bytes`; `None` when they do not fit.
     pub(crate) fn parse(bytes: &'a [u8]) -> Option<Head<'a>> {
-        let header = Header::decode(bytes)?;
+        let header = RecordHeader::decode(bytes)?;
         Some(Head { header, key: bytes.get(HEADER_BYTES..HEADER_BYTES + usize::from(header.key_len))? })
     }
 }
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn header_survives_encoding() {
-        let header = Header {
+        let header = RecordHeader {
             value_len: 0x0102_0304,
             client_flags: u32::MAX,
             cas: 0xFEDC_BA98_7654_3210,
@@ -176,13 +176,13 @@ mod tests {
             item_flags: STALE | HAS_SSD_COPY,
             tag: 0xBEEF,
         };
-        assert_eq!(Header::decode(&header.encode()), Some(header));
-        assert_eq!(Header::decode(&[0; 31]), None);
+        assert_eq!(RecordHeader::decode(&header.encode()), Some(header));
+        assert_eq!(RecordHeader::decode(&[0; 31]), None);
     }
 
     #[test]
     fn a_record_that_claims_more_than_is_there_is_not_read() {
-        let header = Header { value_len: u32::MAX, key_len: 3, ..Header::default() };
+        let header = RecordHeader { value_len: u32::MAX, key_len: 3, ..RecordHeader::default() };
         assert!(Record::parse(&[&header.encode()[..], b"abc"].concat()).is_none());
     }
 }

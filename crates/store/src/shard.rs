@@ -26,7 +26,9 @@ use crate::index::{Index, Inserted, Judge, Slot};
 use crate::policy::ghost::Ghost;
 use crate::policy::s3fifo::{RamQueue, queue_of_new};
 use crate::ram::pool::{LogParts, Owner, Pin, Pool, Queue, Reservation, SegmentId};
-use crate::record::{Gone, HAS_SSD_COPY, HEADER_BYTES, Head, Header, RAM_ALIGN, Record, SSD_COPY_BYTES};
+use crate::record::{
+    Gone, HAS_SSD_COPY, HEADER_BYTES, Head, RAM_ALIGN, Record, RecordHeader, SSD_COPY_BYTES,
+};
 use crate::tiers::Tiers;
 use tally::{Counts, Tally};
 
@@ -126,13 +128,13 @@ pub(crate) enum RamRecord<'a> {
     },
     Large {
         head: SegmentId,
-        header: Header,
+        header: RecordHeader,
         key: &'a [u8],
     },
 }
 
 impl RamRecord<'_> {
-    pub(crate) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &RecordHeader {
         match self {
             RamRecord::Small(record) => &record.header,
             RamRecord::Split { head, .. } => &head.header,
@@ -282,7 +284,7 @@ impl Shard {
 
     /// Names the record that changes where it lies until the change of the shard ends: a process that ends
     /// meanwhile loses it.
-    fn begin_rewrite(&mut self, entry: Entry, header: &Header) {
+    fn begin_rewrite(&mut self, entry: Entry, header: &RecordHeader) {
         let bytes = if entry.state() == State::RamLarge { RAM_ALIGN } else { header.ram_bytes() };
         let place = entry.ram_offset() / RAM_ALIGN as u64;
         self.head_mut().rewritten = place << REWRITTEN_BITS | (bytes / RAM_ALIGN) as u64;
@@ -330,7 +332,7 @@ impl Shard {
         let bytes = tiers.pool.bytes(&self.owner, id);
         if entry.state() == State::RamLarge {
             let at = at + crate::ram::pool::LARGE_PREFIX_BYTES;
-            let header = Header::decode(&bytes[at..]).expect("a chain begins with a header");
+            let header = RecordHeader::decode(&bytes[at..]).expect("a chain begins with a header");
             let key = &bytes[at + HEADER_BYTES..at + HEADER_BYTES + usize::from(header.key_len)];
             return RamRecord::Large { head: id, header, key };
         }
@@ -480,7 +482,7 @@ impl Shard {
     }
 
     /// Counts an item of a large record as moved from one queue to another.
-    pub(crate) fn retally(&mut self, tiers: &Tiers, header: &Header, from: RamQueue, to: RamQueue) {
+    pub(crate) fn retally(&mut self, tiers: &Tiers, header: &RecordHeader, from: RamQueue, to: RamQueue) {
         self.tally.take(from, header, tiers.epoch());
         self.tally.add(to, header, tiers.epoch());
     }
@@ -515,12 +517,12 @@ impl Shard {
         &mut self,
         tiers: &Tiers,
         entry: Entry,
-        header: &Header,
+        header: &RecordHeader,
         key: &[u8],
         value: &[&[u8]],
     ) -> bool {
         let old = self.ram_record(tiers, entry);
-        let header = Header { item_flags: header.item_flags & !HAS_SSD_COPY, ..*header };
+        let header = RecordHeader { item_flags: header.item_flags & !HAS_SSD_COPY, ..*header };
         let bytes = header.ram_bytes();
         if entry.state() != State::Ram || old.header().ram_bytes() != bytes || old.key() != key {
             return false;
@@ -544,7 +546,7 @@ impl Shard {
         &mut self,
         tiers: &Tiers,
         entry: Entry,
-        change: impl FnOnce(&mut Header),
+        change: impl FnOnce(&mut RecordHeader),
     ) -> bool {
         let before = *self.ram_record(tiers, entry).header();
         if self.header_bytes(tiers, entry).is_none() {
@@ -564,14 +566,14 @@ impl Shard {
     /// Marks the record under a Ram or RamLarge entry as read, unless it is on its way to the SSD.
     pub(crate) fn mark_read(&mut self, tiers: &Tiers, entry: Entry, now: Seconds) {
         if let Some(bytes) = self.header_bytes(tiers, entry) {
-            Header::mark_read(bytes, now.0);
+            RecordHeader::mark_read(bytes, now.0);
         }
     }
 
     /// Marks the small record at a place in RAM as read.
     #[inline]
     pub(crate) fn mark_read_at(&mut self, tiers: &Tiers, (id, at): (SegmentId, usize), now: Seconds) {
-        Header::mark_read(&mut tiers.pool.bytes_mut(&mut self.owner, id)[at..], now.0);
+        RecordHeader::mark_read(&mut tiers.pool.bytes_mut(&mut self.owner, id)[at..], now.0);
     }
 
     /// The bytes of the header of the record under a Ram or RamLarge entry, to change; `None` when the record is
@@ -594,7 +596,7 @@ impl Shard {
         if entry.state() == State::RamLarge {
             let bytes = self.header_bytes(tiers, entry);
             debug_assert!(bytes.is_some(), "a record that changes is not demotion");
-            return bytes.into_iter().for_each(Header::forget_ssd_copy);
+            return bytes.into_iter().for_each(RecordHeader::forget_ssd_copy);
         }
         self.begin_rewrite(entry, &header);
         let (id, at) = tiers.pool.locate(entry.ram_offset());
@@ -607,11 +609,11 @@ impl Shard {
         &mut self,
         tiers: &Tiers,
         queue: RamQueue,
-        header: &Header,
+        header: &RecordHeader,
         mut record: Reservation,
         copy: Option<SsdCopy>,
     ) -> u64 {
-        let mut header = Header { item_flags: header.item_flags & !HAS_SSD_COPY, ..*header };
+        let mut header = RecordHeader { item_flags: header.item_flags & !HAS_SSD_COPY, ..*header };
         if let Some(copy) = copy {
             header.item_flags |= HAS_SSD_COPY;
             record.write_prefix(&copy.to_bytes());

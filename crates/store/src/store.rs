@@ -137,7 +137,7 @@ pub struct Store {
     memory_bytes: u64,
     memory_limit: AtomicU64,
     swept: Mutex<Sweep>,
-    openings: Mutex<ages::Openings>,
+    openings: Mutex<ages::OpeningTimes>,
     last_upkeep: AtomicU32,
 }
 

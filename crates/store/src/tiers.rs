@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::clock::Seconds;
-use crate::header::Header;
+use crate::header::ArenaHeader;
 use crate::index::entry::Entry;
 use crate::index::hash::Hasher;
 use crate::policy::admission::Admission;
@@ -17,7 +17,7 @@ pub(crate) struct Tiers {
     pub log: Log,
     pub hasher: Hasher,
     /// The words that belong to no shard: flushes.
-    pub header: Header,
+    pub header: ArenaHeader,
     /// Which items that leave RAM are written to the SSD.
     pub admission: Admission,
     /// Whether what does not fit may be dropped; without it, what does not fit is refused.

@@ -7,7 +7,7 @@ use crate::index::Slot;
 use crate::index::entry::Entry;
 use crate::ram::pool::Reservation;
 use crate::read::Needs;
-use crate::record::Header;
+use crate::record::RecordHeader;
 use crate::shard::Shard;
 use crate::store::{Step, Store};
 use crate::tiers::Tiers;
@@ -86,7 +86,7 @@ impl Arith {
             return Attempt::Done(ArithResult::NotFound);
         };
         let text = value.to_string();
-        let header = Header {
+        let header = RecordHeader {
             value_len: text.len() as u32,
             ..call.new_header(tiers, self.new_cas, expiry, self.key_is_binary)
         };

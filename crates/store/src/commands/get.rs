@@ -6,7 +6,7 @@ use crate::clock::{Expiry, Seconds};
 use crate::index::entry::{Entry, SsdCopy, State};
 use crate::policy::s3fifo::{RamQueue, is_promoted};
 use crate::read::{Loaded, Needs};
-use crate::record::{FETCHED, HAS_SSD_COPY, HEADER_BYTES, Header, KEY_BINARY, Record, STALE, WIN_SENT};
+use crate::record::{FETCHED, HAS_SSD_COPY, HEADER_BYTES, KEY_BINARY, Record, RecordHeader, STALE, WIN_SENT};
 use crate::shard::Shard;
 use crate::shard::evict::OnFull;
 use crate::store::{Step, Store};
@@ -87,7 +87,7 @@ pub struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn new(header: &Header, value: Value<'a>, fetched: bool, tier: Tier) -> Self {
+    fn new(header: &RecordHeader, value: Value<'a>, fetched: bool, tier: Tier) -> Self {
         let expiry = Expiry::from_raw(header.expires);
         Found {
             value,
@@ -108,7 +108,7 @@ impl<'a> Found<'a> {
     }
 
     /// An item that the read itself has created.
-    fn created(header: &Header) -> Found<'static> {
+    fn created(header: &RecordHeader) -> Found<'static> {
         let mut found = Found::new(header, Value::Slice(&[]), false, Tier::Ram);
         (found.won, found.created, found.win_sent) = (true, true, false);
         found.expiry = Expiry::Never;
@@ -183,7 +183,7 @@ impl Store {
 
 impl Fetch {
     /// Returns whether the reader of an item wins the right to recache it.
-    fn wins(&self, header: &Header, now: Seconds) -> bool {
+    fn wins(&self, header: &RecordHeader, now: Seconds) -> bool {
         let flag = |bit| header.item_flags & bit != 0;
         let wants_recache = self.recache_seconds.is_some_and(|limit| {
             let seconds_left = Expiry::from_raw(header.expires).seconds_left(now);
@@ -193,7 +193,7 @@ impl Fetch {
     }
 
     /// Returns the header that an item has once it has been read.
-    fn header_after(&self, seen: &FoundItem<'_>, won: bool, now: Seconds) -> Header {
+    fn header_after(&self, seen: &FoundItem<'_>, won: bool, now: Seconds) -> RecordHeader {
         let mut after = seen.header;
         if let Some(expiry) = self.touch {
             after.expires = expiry.to_raw();
@@ -349,14 +349,14 @@ impl Shard {
         tiers: &Tiers,
         call: &Call<'_>,
         seen: &FoundItem<'_>,
-        header: &Header,
+        header: &RecordHeader,
         entry: Entry,
     ) {
         let is_large = header.bytes() > tiers.large_bytes;
         let segments = match is_large {
             true => tiers.pool.segments_for(header.bytes()),
             false => {
-                let header = Header { item_flags: header.item_flags | HAS_SSD_COPY, ..*header };
+                let header = RecordHeader { item_flags: header.item_flags | HAS_SSD_COPY, ..*header };
                 self.segments_wanted(RamQueue::Main, &header)
             }
         };

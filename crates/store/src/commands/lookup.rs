@@ -7,7 +7,7 @@ use crate::index::Slot;
 use crate::index::entry::{Entry, State};
 use crate::index::hash::KeyHash;
 use crate::read::{Loaded, Needs, ReadPlan};
-use crate::record::{FETCHED, Gone, Header};
+use crate::record::{FETCHED, Gone, RecordHeader};
 use crate::shard::{RamRecord, Shard};
 use crate::ssd::health::Access;
 use crate::ssd::page::{self, Page, Placed};
@@ -26,7 +26,7 @@ pub(super) enum Look<'l> {
 pub(super) struct FoundItem<'l> {
     pub slot: Slot,
     pub entry: Entry,
-    pub header: Header,
+    pub header: RecordHeader,
     /// The value of an item on the SSD, if it was needed; one in RAM is lent by [`value`](Self::value).
     ssd_value: Option<Cow<'l, [u8]>>,
 }
@@ -106,7 +106,7 @@ impl Detached<'_> {
 /// What lies on the SSD where a key's entry points.
 pub(super) enum SsdLookup<'l> {
     /// The item: its header, and its value if that is needed.
-    Item(Header, Option<Cow<'l, [u8]>>),
+    Item(RecordHeader, Option<Cow<'l, [u8]>>),
     /// The item, which has expired or been flushed.
     Gone(Gone),
     /// Another key's item.

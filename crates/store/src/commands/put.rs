@@ -6,7 +6,7 @@ use crate::clock::Expiry;
 use crate::index::entry::{Entry, State};
 use crate::ram::pool::Reservation;
 use crate::read::Needs;
-use crate::record::{HEADER_BYTES, Header, KEY_BINARY, STALE, WIN_SENT};
+use crate::record::{HEADER_BYTES, KEY_BINARY, RecordHeader, STALE, WIN_SENT};
 use crate::shard::Shard;
 use crate::shard::evict::OnFull;
 use crate::store::{Step, Store};
@@ -255,7 +255,7 @@ fn join(
         PutMode::Append => [present.parts(), addition].concat(),
         _ => [addition, present.parts()].concat(),
     };
-    let header = Header {
+    let header = RecordHeader {
         value_len: value_len as u32,
         cas: put.new_cas.unwrap_or_else(|| tiers.next_cas()),
         item_flags: seen.header.item_flags & KEY_BINARY,
@@ -276,7 +276,7 @@ fn store_new(
     tiers: &Tiers,
     call: &Call<'_>,
     old: Option<(crate::index::Slot, Entry)>,
-    header: Header,
+    header: RecordHeader,
     payload: &mut Payload<'_>,
     reservation: &mut Option<Reservation>,
 ) -> Attempt<PutResult> {
@@ -334,8 +334,8 @@ impl Payload<'_> {
 }
 
 impl Put {
-    fn header(&self, tiers: &Tiers, call: &Call<'_>, payload: &Payload<'_>) -> Header {
-        Header {
+    fn header(&self, tiers: &Tiers, call: &Call<'_>, payload: &Payload<'_>) -> RecordHeader {
+        RecordHeader {
             value_len: payload.len() as u32,
             client_flags: self.client_flags,
             ..call.new_header(tiers, self.new_cas, self.expiry, self.key_is_binary)

@@ -41,7 +41,7 @@ pub(crate) struct SegmentId(pub u32);
 /// What the arena knows of one segment.
 #[derive(FromBytes)]
 #[repr(C)]
-pub(crate) struct SegmentMeta {
+pub(crate) struct RamSegmentMeta {
     /// Neighbours in the queue this segment is in, as number + 1; 0 where there is none.
     next: AtomicU32,
     prev: AtomicU32,
@@ -103,7 +103,7 @@ pub(crate) struct Owner(u32);
 pub(crate) struct Pool {
     memory: SharedRegion,
     owner_words: Region<OwnerWord>,
-    meta: Region<SegmentMeta>,
+    meta: Region<RamSegmentMeta>,
     segment_bytes: usize,
     free: Mutex<VecDeque<u32>>,
     /// The length of `free`, written under its lock only, so that it never shows more than there are.
@@ -125,7 +125,7 @@ impl Pool {
     pub(crate) fn new(
         memory: SharedRegion,
         owner_words: Region<OwnerWord>,
-        meta: Region<SegmentMeta>,
+        meta: Region<RamSegmentMeta>,
         segment_bytes: usize,
     ) -> Arc<Pool> {
         let count = meta.len();
@@ -175,7 +175,7 @@ impl Pool {
         &self.owner_words[id.0 as usize]
     }
 
-    fn meta(&self, id: SegmentId) -> &SegmentMeta {
+    fn meta(&self, id: SegmentId) -> &RamSegmentMeta {
         &self.meta[id.0 as usize]
     }
 

@@ -8,7 +8,7 @@ use crate::index::hash::KeyHash;
 use crate::policy::admission::Admission;
 use crate::policy::s3fifo::{Exit, Leaving, RamQueue, exit_of, freq_on_ssd, kept_freq, victim_order};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
-use crate::record::{FETCHED, Head, Header};
+use crate::record::{FETCHED, Head, RecordHeader};
 use crate::ssd::SSD_VALUE_BYTES_MAX;
 use crate::ssd::log::Refused;
 use crate::ssd::log::stream::Stream;
@@ -42,7 +42,7 @@ const SEGMENT_WORK_BYTES: usize = 1024;
 const SEGMENT_WORK_MAX: usize = 64;
 
 /// Returns the frequency that an item has on the SSD.
-fn freq_there(entry: Entry, header: &Header) -> u8 {
+fn freq_there(entry: Entry, header: &RecordHeader) -> u8 {
     freq_on_ssd(entry.freq(), header.item_flags & FETCHED != 0)
 }
 
@@ -59,7 +59,7 @@ impl Shard {
     /// it.
     fn looks_spent(&self, tiers: &Tiers, now: Seconds, id: SegmentId) -> bool {
         let at = if tiers.pool.is_large(id) { LARGE_PREFIX_BYTES } else { tiers.pool.first(id) };
-        let header = Header::decode(&tiers.pool.bytes(&self.owner, id)[at..]);
+        let header = RecordHeader::decode(&tiers.pool.bytes(&self.owner, id)[at..]);
         header.is_some_and(|header| header.is_gone(now, tiers.epoch()))
     }
 
@@ -121,7 +121,14 @@ impl Shard {
         Evicted::Segment
     }
 
-    fn fate(&self, tiers: &Tiers, now: Seconds, queue: RamQueue, entry: Entry, header: &Header) -> Fate {
+    fn fate(
+        &self,
+        tiers: &Tiers,
+        now: Seconds,
+        queue: RamQueue,
+        entry: Entry,
+        header: &RecordHeader,
+    ) -> Fate {
         if header.is_gone(now, tiers.epoch()) {
             return Fate::Gone;
         }
@@ -180,7 +187,7 @@ impl Shard {
                 let record = self.ram_record(tiers, entry);
                 let (key, value) = (record.key(), record.log_value());
                 let header =
-                    Header { item_flags: header.item_flags & !crate::record::HAS_SSD_COPY, ..header };
+                    RecordHeader { item_flags: header.item_flags & !crate::record::HAS_SSD_COPY, ..header };
                 match tiers.log.append(Stream::of(&header, now), &header, key, &value) {
                     Ok(place) => {
                         let there = Entry::ssd(hash.tag(), freq_there, place);
@@ -219,14 +226,14 @@ impl Shard {
     }
 
     /// Takes the memory of an expired or flushed item back.
-    pub(crate) fn reclaim(&mut self, tiers: &Tiers, slot: Slot, entry: Entry, header: &Header) {
+    pub(crate) fn reclaim(&mut self, tiers: &Tiers, slot: Slot, entry: Entry, header: &RecordHeader) {
         self.remove(tiers, slot, entry);
         let head = self.head_mut();
         head.reclaimed += 1;
         head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
     }
 
-    fn drop_item(&mut self, tiers: &Tiers, hash: KeyHash, slot: Slot, entry: Entry, header: &Header) {
+    fn drop_item(&mut self, tiers: &Tiers, hash: KeyHash, slot: Slot, entry: Entry, header: &RecordHeader) {
         self.remove(tiers, slot, entry);
         self.ghost.remember(hash);
         let head = self.head_mut();
@@ -262,7 +269,7 @@ impl Shard {
                 // The room before the record is the extent's header from here on.
                 self.make_dirty(tiers, entry);
                 let header =
-                    Header { item_flags: header.item_flags & !crate::record::HAS_SSD_COPY, ..header };
+                    RecordHeader { item_flags: header.item_flags & !crate::record::HAS_SSD_COPY, ..header };
                 tiers.pool.begin_demotion(&mut self.owner, id);
                 let pin = tiers.pool.pin(&self.owner, id);
                 match tiers.log.append_large(Stream::of(&header, now), &header, pin, hash, entry) {

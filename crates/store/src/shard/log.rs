@@ -8,7 +8,7 @@ use crate::crash;
 use crate::index::entry::{Entry, SsdCopy};
 use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::SegmentId;
-use crate::record::{HAS_SSD_COPY, HEADER_BYTES, Header, RAM_ALIGN};
+use crate::record::{HAS_SSD_COPY, HEADER_BYTES, RAM_ALIGN, RecordHeader};
 use crate::tiers::Tiers;
 
 /// A record of at most one in this many parts of a segment lies in one segment, and is read without a look at
@@ -27,7 +27,7 @@ struct Room {
 impl Shard {
     /// Returns where in a queue's open segment a record begins, or `None` if it begins in a fresh one:
     /// a record that takes little of a segment lies in one, and so do header and key of any.
-    fn begins_in(&self, queue: RamQueue, header: &Header) -> Option<Open> {
+    fn begins_in(&self, queue: RamQueue, header: &RecordHeader) -> Option<Open> {
         let (open, bytes) = (self.open(queue)?, header.ram_bytes());
         let left = self.segment_bytes - open.used;
         let splits =
@@ -36,14 +36,14 @@ impl Shard {
     }
 
     /// Returns how many free segments a record in a queue takes.
-    pub(crate) fn segments_wanted(&self, queue: RamQueue, header: &Header) -> u32 {
+    pub(crate) fn segments_wanted(&self, queue: RamQueue, header: &RecordHeader) -> u32 {
         let left = self.begins_in(queue, header).map_or(0, |open| self.segment_bytes - open.used);
         header.ram_bytes().saturating_sub(left).div_ceil(self.segment_bytes) as u32
     }
 
     /// Finds room for a record, from the queue's open segment on through as many fresh ones as it takes. Returns
     /// `None` when the pool has too few segments.
-    fn room(&mut self, tiers: &Tiers, queue: RamQueue, header: &Header) -> Option<Room> {
+    fn room(&mut self, tiers: &Tiers, queue: RamQueue, header: &RecordHeader) -> Option<Room> {
         let begin = self.begins_in(queue, header);
         let bytes = header.ram_bytes();
         if let Some(open) = begin
@@ -112,7 +112,7 @@ impl Shard {
         &mut self,
         tiers: &Tiers,
         queue: RamQueue,
-        header: &Header,
+        header: &RecordHeader,
         key: &[u8],
         value: &[&[u8]],
         ssd_copy: Option<SsdCopy>,
@@ -152,7 +152,7 @@ impl Shard {
         &mut self,
         tiers: &Tiers,
         (id, at): (SegmentId, usize),
-        header: &Header,
+        header: &RecordHeader,
         key: &[u8],
         value: &[&[u8]],
         ssd_copy: Option<SsdCopy>,
@@ -175,7 +175,7 @@ impl Shard {
 }
 
 /// Lays a record out in one segment, its end padded with zeros.
-fn write_whole(to: &mut [u8], header: &Header, key: &[u8], value: &[&[u8]], ssd_copy: Option<SsdCopy>) {
+fn write_whole(to: &mut [u8], header: &RecordHeader, key: &[u8], value: &[&[u8]], ssd_copy: Option<SsdCopy>) {
     crash::step();
     to[..HEADER_BYTES].copy_from_slice(&header.encode());
     crash::step();

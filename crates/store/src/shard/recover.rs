@@ -13,7 +13,7 @@ use crate::policy::s3fifo::RamQueue;
 use crate::prefetch::prefetch;
 use crate::ram::pool::recover::{ClaimedSegments, Kept};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
-use crate::record::{HEADER_BYTES, Head, Header, RAM_ALIGN};
+use crate::record::{HEADER_BYTES, Head, RAM_ALIGN, RecordHeader};
 use crate::tiers::Tiers;
 
 /// Counts of all shards that one thread recovered.
@@ -37,7 +37,7 @@ struct Rest {
 
 /// The records of one shard, counted.
 #[derive(Default)]
-struct Count {
+struct RecordCount {
     tally: Tally,
     items: u64,
     bytes: u64,
@@ -101,9 +101,9 @@ impl Shard {
         place: (u32, u32),
         were_demoting: &[u32],
         claimed: &mut ClaimedSegments<'_>,
-    ) -> Option<Count> {
+    ) -> Option<RecordCount> {
         let pool = &tiers.pool;
-        let mut count = Count::default();
+        let mut count = RecordCount::default();
         let mut logs: Vec<Vec<(SegmentId, usize)>> = Vec::new();
         let mut large: Vec<SegmentId> = Vec::new();
         for (queue, name) in self.head().queues.iter().zip(1..) {
@@ -153,10 +153,10 @@ impl Shard {
         tiers: &Tiers,
         (number, shards): (u32, u32),
         head: SegmentId,
-        count: &mut Count,
+        count: &mut RecordCount,
     ) -> Option<()> {
         let bytes = &tiers.pool.bytes(&self.owner, head)[LARGE_PREFIX_BYTES..];
-        let header = Header::decode(bytes)?;
+        let header = RecordHeader::decode(bytes)?;
         let key = bytes.get(HEADER_BYTES..HEADER_BYTES + usize::from(header.key_len))?;
         let hash = tiers.hasher.hash(key);
         let entry = Entry::ram(hash, 0, State::RamLarge, tiers.pool.offset(head, 0));
@@ -180,8 +180,8 @@ impl Shard {
         (number, shards): (u32, u32),
         (id, used): (SegmentId, usize),
         rest: Option<Rest>,
-        found: &mut Vec<(KeyHash, u32, Header)>,
-        count: &mut Count,
+        found: &mut Vec<(KeyHash, u32, RecordHeader)>,
+        count: &mut RecordCount,
     ) -> Option<Option<Rest>> {
         let pool = &tiers.pool;
         let bytes = pool.bytes(&self.owner, id).get(..used)?;
@@ -232,7 +232,7 @@ impl Shard {
     }
 
     /// Makes a whole shard this process's.
-    fn take_over(&mut self, tiers: &Tiers, count: &Count, were_demoting: &[u32]) {
+    fn take_over(&mut self, tiers: &Tiers, count: &RecordCount, were_demoting: &[u32]) {
         for &head in were_demoting {
             self.enqueue(tiers, RamQueue::Small, SegmentId(head));
         }

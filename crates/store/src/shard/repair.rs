@@ -13,7 +13,7 @@ use super::{REWRITTEN_BITS, Shard};
 use crate::index::entry::State;
 use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::SegmentId;
-use crate::record::{HEADER_BYTES, Header, RAM_ALIGN};
+use crate::record::{HEADER_BYTES, RAM_ALIGN, RecordHeader};
 use crate::tiers::Tiers;
 
 impl Shard {
@@ -44,7 +44,7 @@ impl Shard {
         if !tiers.pool.owns(&self.owner, id) || tiers.pool.is_large(id) {
             return None;
         }
-        let header = Header { value_len, key_len: 1, ..Header::default() };
+        let header = RecordHeader { value_len, key_len: 1, ..RecordHeader::default() };
         let place = &mut tiers.pool.bytes_mut(&mut self.owner, id)[at..];
         place.first_chunk_mut::<HEADER_BYTES>()?.copy_from_slice(&header.encode());
         Some(())

@@ -4,7 +4,7 @@
 //! flushed side, since everything counted so far is of an earlier epoch.
 
 use crate::policy::s3fifo::RamQueue;
-use crate::record::Header;
+use crate::record::RecordHeader;
 
 /// Items and bytes of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,12 +14,12 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, header: &Header) {
+    fn add(&mut self, header: &RecordHeader) {
         self.items += 1;
         self.bytes += header.bytes() as u64;
     }
 
-    fn take(&mut self, header: &Header) {
+    fn take(&mut self, header: &RecordHeader) {
         self.items -= 1;
         self.bytes -= header.bytes() as u64;
     }
@@ -47,7 +47,7 @@ impl Tally {
         }
     }
 
-    fn side(&mut self, queue: RamQueue, header: &Header, epoch: u32) -> &mut Counts {
+    fn side(&mut self, queue: RamQueue, header: &RecordHeader, epoch: u32) -> &mut Counts {
         self.reach(epoch);
         let side = if header.epoch < epoch { &mut self.flushed } else { &mut self.visible };
         &mut side[queue as usize]
@@ -55,13 +55,13 @@ impl Tally {
 
     /// Counts a record that was added.
     #[inline]
-    pub(crate) fn add(&mut self, queue: RamQueue, header: &Header, epoch: u32) {
+    pub(crate) fn add(&mut self, queue: RamQueue, header: &RecordHeader, epoch: u32) {
         self.side(queue, header, epoch).add(header);
     }
 
     /// Discounts a record that is removed.
     #[inline]
-    pub(crate) fn take(&mut self, queue: RamQueue, header: &Header, epoch: u32) {
+    pub(crate) fn take(&mut self, queue: RamQueue, header: &RecordHeader, epoch: u32) {
         self.side(queue, header, epoch).take(header);
     }
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_flush_moves_all_counts_and_what_comes_later_is_visible() {
-        let header = |epoch| Header { epoch, value_len: 100, key_len: 3, ..Header::default() };
+        let header = |epoch| RecordHeader { epoch, value_len: 100, key_len: 3, ..RecordHeader::default() };
         let bytes = header(1).bytes() as u64;
         let mut tally = Tally::default();
         tally.add(RamQueue::Small, &header(1), 1);

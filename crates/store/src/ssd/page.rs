@@ -22,7 +22,7 @@
 use std::borrow::Cow;
 
 use super::PAGE_BYTES;
-use crate::record::{HEADER_BYTES, Header};
+use crate::record::{HEADER_BYTES, RecordHeader};
 
 pub(crate) const PAGE_HEADER_BYTES: usize = 16;
 /// What a page holds at most.
@@ -92,7 +92,7 @@ impl Unsealed {
             |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let bytes = match header[9] {
             KIND_PAGE => word(4) as usize,
-            KIND_EXTENT => PAGE_HEADER_BYTES + Header::decode(&read[PAGE_HEADER_BYTES..])?.bytes(),
+            KIND_EXTENT => PAGE_HEADER_BYTES + RecordHeader::decode(&read[PAGE_HEADER_BYTES..])?.bytes(),
             _ => return None,
         };
         let content = Content {
@@ -205,7 +205,7 @@ pub(crate) struct Page<'a> {
 /// A record in a page: its value as far as the page holds it.
 #[derive(Clone, Copy)]
 pub(crate) struct Placed<'a> {
-    pub header: Header,
+    pub header: RecordHeader,
     pub key: &'a [u8],
     part: &'a [u8],
 }
@@ -234,7 +234,7 @@ impl<'a> Page<'a> {
         let (mut own, mut count, rest) = (self.own, self.count, self.rest);
         std::iter::from_fn(move || {
             count = count.checked_sub(1)?;
-            let header = Header::decode(own)?;
+            let header = RecordHeader::decode(own)?;
             let key_end = HEADER_BYTES + usize::from(header.key_len);
             let key = own.get(HEADER_BYTES..key_end)?;
             let cut = if count == 0 { rest } else { 0 };
@@ -319,14 +319,15 @@ pub(super) fn extent_pages(record_bytes: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Header;
+    use crate::record::RecordHeader;
 
     fn page(id: PageId) -> Vec<u8> {
         let mut page = vec![0; PAGE_BYTES];
         let mut at = PAGE_HEADER_BYTES;
         for (tag, key, value) in [(1, "a", "first"), (2, "b", "other"), (1, "a", "second"), (1, "c", "rival")]
         {
-            let header = Header { key_len: 1, value_len: value.len() as u32, tag, ..Header::default() };
+            let header =
+                RecordHeader { key_len: 1, value_len: value.len() as u32, tag, ..RecordHeader::default() };
             for part in [&header.encode()[..], key.as_bytes(), value.as_bytes()] {
                 page[at..at + part.len()].copy_from_slice(part);
                 at += part.len();
@@ -390,8 +391,12 @@ mod tests {
     /// Pages with one record that begins at byte `at` of the first, and behind it a short one.
     fn spread_out(at: usize, value: &[u8]) -> Vec<u8> {
         let record = |key: &'static [u8], value: &[u8], tag| {
-            let header =
-                Header { key_len: key.len() as u8, value_len: value.len() as u32, tag, ..Header::default() };
+            let header = RecordHeader {
+                key_len: key.len() as u8,
+                value_len: value.len() as u32,
+                tag,
+                ..RecordHeader::default()
+            };
             [&header.encode()[..], key, value].concat()
         };
         let (long, short) = (record(b"long", value, 1), record(b"short", b"behind", 2));
@@ -465,7 +470,8 @@ mod tests {
     /// An extent of one record, and its value.
     fn extent(value_len: usize) -> (Vec<u8>, Vec<u8>) {
         let value: Vec<u8> = (0..value_len as u32).map(|n| (n / 8 * 31) as u8).collect();
-        let header = Header { key_len: 3, value_len: value.len() as u32, tag: 1, ..Header::default() };
+        let header =
+            RecordHeader { key_len: 3, value_len: value.len() as u32, tag: 1, ..RecordHeader::default() };
         let header = header.encode();
         let (front, back) = value.split_at(value.len() / 3);
         let parts = [&header[..], b"key", front, back];

@@ -15,7 +15,7 @@ const HOT_WORDS: usize = SEGMENT_PAGES as usize / 64;
 /// One segment's line of the table.
 #[derive(FromBytes)]
 #[repr(C)]
-pub(crate) struct SegmentMeta {
+pub(crate) struct SsdSegmentMeta {
     /// How often the segment has been filled; 0 never. An entry whose generation differs (modulo 16) is dead.
     generation: AtomicU32,
     /// The latest expiry of its records: from then on the whole segment is dead. 0 while empty, all ones for
@@ -41,18 +41,18 @@ pub(crate) struct SegmentMeta {
     hot: [AtomicU64; HOT_WORDS],
 }
 
-const _: () = assert!(size_of::<SegmentMeta>() == 40 + 8 * HOT_WORDS, "no padding");
+const _: () = assert!(size_of::<SsdSegmentMeta>() == 40 + 8 * HOT_WORDS, "no padding");
 
 /// All segments' lines.
 pub(crate) struct Table {
-    segments: Region<SegmentMeta>,
+    segments: Region<SsdSegmentMeta>,
     /// Entries in state Ssd whose segment is still the one they mean.
     items: AtomicU64,
     births: AtomicU32,
 }
 
 impl Table {
-    pub(crate) fn new(segments: Region<SegmentMeta>) -> Self {
+    pub(crate) fn new(segments: Region<SsdSegmentMeta>) -> Self {
         Table { segments, items: AtomicU64::new(0), births: AtomicU32::new(0) }
     }
 
@@ -74,7 +74,7 @@ impl Table {
     /// The number of the earliest opening of a segment with live entries that are not older than `epoch`.
     pub(crate) fn oldest_opening(&self, epoch: u32) -> Option<u32> {
         let newest = self.births.load(Relaxed);
-        let holds = |meta: &&SegmentMeta| meta.live.load(Relaxed) > 0 && meta.epoch.load(Relaxed) >= epoch;
+        let holds = |meta: &&SsdSegmentMeta| meta.live.load(Relaxed) > 0 && meta.epoch.load(Relaxed) >= epoch;
         let births = self.segments.iter().filter(holds).map(|meta| meta.birth.load(Relaxed));
         births.max_by_key(|birth| newest.wrapping_sub(*birth))
     }
@@ -85,7 +85,7 @@ impl Table {
         found != 0 && found != epoch
     }
 
-    fn of(&self, place: SsdPlace) -> Option<&SegmentMeta> {
+    fn of(&self, place: SsdPlace) -> Option<&SsdSegmentMeta> {
         self.segments.get(place.segment as usize)
     }
 

@@ -7,7 +7,7 @@ use super::Store;
 use crate::clock::Seconds;
 use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
-use crate::record::Header;
+use crate::record::RecordHeader;
 use crate::shard::Shard;
 use crate::tiers::Tiers;
 
@@ -24,9 +24,9 @@ pub struct Ages {
 
 /// When SSD segments were begun: pairs of openings so far and the second at which they were noticed.
 #[derive(Default)]
-pub(super) struct Openings(VecDeque<(u32, u32)>);
+pub(super) struct OpeningTimes(VecDeque<(u32, u32)>);
 
-impl Openings {
+impl OpeningTimes {
     /// Notes that there have been `openings` by now. Of `segments` segments no more can hold anything.
     pub(super) fn note(&mut self, openings: u32, segments: u32, now: Seconds) {
         if self.0.back().is_none_or(|&(noted, _)| noted != openings) {
@@ -70,7 +70,7 @@ impl Shard {
         let open = || self.open(queue).filter(|open| open.used > 0).map(|open| open.id);
         let id: SegmentId = self.queue(queue).front().or_else(open)?;
         let at = if tiers.pool.is_large(id) { LARGE_PREFIX_BYTES } else { 0 };
-        let header = Header::decode(&self.segment(tiers, id)[at..])?;
+        let header = RecordHeader::decode(&self.segment(tiers, id)[at..])?;
         (header.epoch >= tiers.epoch()).then_some(header.accessed)
     }
 }
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn openings_are_remembered_as_long_as_their_segments_can_hold_anything() {
-        let mut openings = Openings::default();
+        let mut openings = OpeningTimes::default();
         for second in 10..1_000 {
             openings.note(second / 10, 5, Seconds(second));
         }

@@ -131,7 +131,7 @@ impl Layout {
         let ghosts = (ram_items + ssd_bytes / item).min(ram_items * GHOSTS_PER_RAM_ITEM_MAX);
         let ghosts_per_shard = (ghosts / shards).max(16);
         let ssd_table =
-            u64::from(sizes.ssd_segments) * size_of::<crate::ssd::segment_table::SegmentMeta>() as u64;
+            u64::from(sizes.ssd_segments) * size_of::<crate::ssd::segment_table::SsdSegmentMeta>() as u64;
         let fixed = index_bytes
             + buffer_bytes
             + ssd_table
@@ -141,7 +141,7 @@ impl Layout {
             + HEADER_PAGE_BYTES as u64
             + 2 * 4096;
         let meta_bytes =
-            size_of::<crate::ram::pool::OwnerWord>() + size_of::<crate::ram::pool::SegmentMeta>();
+            size_of::<crate::ram::pool::OwnerWord>() + size_of::<crate::ram::pool::RamSegmentMeta>();
         let per_segment = segment_bytes + meta_bytes as u64;
         let segments = memory.saturating_sub(fixed) / per_segment;
         if segments * segment_bytes < RAM_BYTES_MIN || buckets_per_shard_max > u64::from(u32::MAX) {

@@ -15,7 +15,7 @@ use super::sweep::Sweep;
 use super::{Config, Span, Store};
 use crate::arena::Arena;
 use crate::error::OpenError;
-use crate::header::{Cold, HEADER_PAGE_BYTES, Header};
+use crate::header::{ArenaHeader, Cold, HEADER_PAGE_BYTES};
 use crate::index::Index;
 use crate::index::entry::SSD_SEGMENTS_MAX;
 use crate::index::hash::Hasher;
@@ -136,7 +136,7 @@ impl Store {
         locations: Vec<SegmentLocation>,
         seed: u64,
     ) -> Store {
-        let header = Header::new(arena.carve(HEADER_PAGE_BYTES / 8));
+        let header = ArenaHeader::new(arena.carve(HEADER_PAGE_BYTES / 8));
         let segments = layout.segments as usize;
         let memory = arena.carve_shared(segments * layout.segment_bytes);
         // Write buffers go to the device as they are; behind the segments, whole pages too, they cost no

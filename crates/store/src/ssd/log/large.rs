@@ -11,7 +11,7 @@ use super::{Log, Refused, State};
 use crate::index::entry::{Entry, SsdPlace, class_of_pages};
 use crate::index::hash::KeyHash;
 use crate::ram::pool::Pin;
-use crate::record::Header;
+use crate::record::RecordHeader;
 use crate::ssd::page;
 use crate::ssd::write::{Demotion, Large, Work, WriteSource};
 use crate::ssd::{PAGE_BYTES, SEGMENT_PAGES};
@@ -22,7 +22,7 @@ impl Log {
     pub(crate) fn append_large(
         &self,
         stream: Stream,
-        header: &Header,
+        header: &RecordHeader,
         pin: Pin,
         hash: KeyHash,
         from: Entry,
@@ -100,7 +100,7 @@ impl Log {
     /// moves when all of it has been written.
     pub(crate) fn move_large(
         &self,
-        header: &Header,
+        header: &RecordHeader,
         key: &[u8],
         value: &[u8],
         hash: KeyHash,

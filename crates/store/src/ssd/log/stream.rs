@@ -8,7 +8,7 @@ use super::{Log, Refused, State};
 use crate::clock::Seconds;
 use crate::crash::step;
 use crate::index::entry::{SsdPlace, class_of_pages};
-use crate::record::Header;
+use crate::record::RecordHeader;
 use crate::ssd::page::{self, Content, PAGE_HEADER_BYTES};
 use crate::ssd::write::{Work, WriteSource};
 use crate::ssd::write_buffer::{Fill, WriteBuffer, WriteBufferPlace};
@@ -32,7 +32,7 @@ const STREAMS_SEGMENTS_MIN: u32 = 2 * STREAMS as u32;
 pub(crate) const SHORT_LIVED_SECONDS: u32 = 1800;
 
 impl Stream {
-    pub(crate) fn of(header: &Header, now: Seconds) -> Stream {
+    pub(crate) fn of(header: &RecordHeader, now: Seconds) -> Stream {
         let left = header.expires.wrapping_sub(now.0);
         if header.expires != 0 && left < SHORT_LIVED_SECONDS { Stream::Short } else { Stream::Long }
     }
@@ -68,7 +68,7 @@ impl Log {
     }
 
     /// Returns whether a record fits a write buffer.
-    pub(crate) fn fits_buffer(&self, header: &Header) -> bool {
+    pub(crate) fn fits_buffer(&self, header: &RecordHeader) -> bool {
         page::extent_pages(header.bytes()) as usize * PAGE_BYTES <= self.write_buffer_bytes
     }
 
@@ -76,7 +76,7 @@ impl Log {
     pub(crate) fn append(
         &self,
         stream: Stream,
-        header: &Header,
+        header: &RecordHeader,
         key: &[u8],
         value: &[u8],
     ) -> Result<SsdPlace, Refused> {
