@@ -1,8 +1,8 @@
 //! memcached's wire, sans-IO: bytes in, [`Request`]s out; outcomes in, bytes out.
 //!
-//! One normalised [`Request`] serves the three wires (classic text, meta text, binary), so that whoever
-//! executes requests does it once; the [`Reply`] inside each request remembers how to say the answer on the
-//! wire it came from. No sockets, no clock, no store, no allocation on the hot path.
+//! One normalised [`Request`] serves the three wires (classic text, meta text, binary), so that
+//! executing a request is written once; the [`Reply`] inside each request remembers how to encode the reply on
+//! the wire it came from. No sockets, no clock, no store, no allocation on the hot path.
 //!
 //! ```text
 //! bytes -- parse() --> Step::Request(Request { .., reply }) -- executed elsewhere --> reply.hit_head(..) --> bytes
@@ -36,44 +36,25 @@
 )]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that unwraps nothing should fail"))]
 
-mod admin;
-mod admin_grammar;
 mod base64;
-mod binary;
-mod classic;
-mod dump;
-mod encode_binary;
-mod encode_classic;
-mod encode_meta;
-mod item;
-mod key;
+mod encode;
 mod limits;
-mod meta;
-mod meta_flags;
-mod number;
 mod opcode;
-mod outcome;
 mod parse;
 mod reject;
 mod reply;
 mod request;
-mod stats;
+mod status;
 pub mod text;
 mod token;
 
-pub use admin::{Admin, Automove, Clock, Crawler, Lru, ShutdownMode, Slabs, WatchClasses};
-pub use dump::{cachedump_line, metadump_line, mgdump_line, uri_encode};
-pub use item::ItemInfo;
-pub use key::{Key, Keys};
-pub use limits::Limits;
-pub use outcome::Outcome;
+pub use encode::{cachedump_line, metadump_line, mgdump_line, uri_encode};
+pub use limits::{KEY_BYTES_MAX, Limits};
 pub use parse::{Step, Wire, body_tail_is_valid, detect, parse};
 pub use reject::Reject;
-pub use reply::{OwnedReply, Reply, Verb};
+pub use reply::{ItemInfo, Outcome, OwnedReply, Reply, Verb};
 pub use request::{
-    Arith, Debug, Delete, Exptime, Flush, Get, KEY_BYTES_MAX, Request, Store, StoreMode, Touch,
+    Admin, Arith, Automove, Clock, Crawler, Debug, Delete, Exptime, Flush, Get, Key, Keys, Lru, Request,
+    ShutdownMode, Slabs, Store, StoreMode, Touch, WatchClasses,
 };
-
-/// The version this wire is: what `version` answers. Clients parse it as three numbers, so nothing may
-/// follow.
-pub const VERSION: &str = "1.6.45";
+pub use text::VERSION;

@@ -1,9 +1,10 @@
 //! Every number that a peer can push against, in one place. What an item may weigh is the server's to decide.
 
-use crate::request::KEY_BYTES_MAX;
+/// The longest key a client may use, in bytes (memcached's `KEY_MAX_LENGTH`).
+pub const KEY_BYTES_MAX: usize = 250;
 
-/// The bounds of the wire. There is one set, [`Limits::MEMCACHED`]; the fields are public so that whoever
-/// sizes buffers can say where its numbers come from.
+/// The bounds of the wire. There is one set, [`Limits::MEMCACHED`]; the fields are public so that
+/// buffers can be sized by them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// A command line longer than this that has not ended yet closes the connection, unless it is a

@@ -1,6 +1,7 @@
 //! The answer to what could not be parsed.
 
-use crate::encode_binary;
+use crate::encode::binary;
+use crate::status;
 
 /// Why a request was refused, ready to be said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Reject {
                 out.extend_from_slice(b"\r\n");
             }
             Repr::Binary { opcode, opaque, status } => {
-                encode_binary::error(out, *opcode, *opaque, *status, encode_binary::words(*status));
+                binary::error(out, *opcode, *opaque, *status, status::words(*status));
             }
         }
     }

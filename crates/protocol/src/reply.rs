@@ -1,9 +1,12 @@
-//! How to say the answer on the wire that the request came from. The words themselves are in the `encode_*`
-//! files.
+//! How a request is to be replied to, and what the reply is about. `encode.rs` turns both into bytes.
 
-use crate::item::ItemInfo;
-use crate::outcome::Outcome;
-use crate::{encode_binary, encode_classic, encode_meta};
+mod item;
+mod outcome;
+
+pub use item::ItemInfo;
+pub use outcome::Outcome;
+
+use crate::opcode as op;
 
 /// The request, as far as the wording of its reply depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,25 @@ pub enum Verb {
     Stats,
     /// The administrative commands.
     Admin,
+}
+
+impl Verb {
+    /// Returns what a binary opcode asks.
+    pub(crate) fn of_opcode(opcode: u8) -> Verb {
+        match op::loud(opcode) {
+            op::GET | op::GETK | op::GAT | op::GATK => Verb::Get,
+            op::SET | op::ADD | op::REPLACE | op::APPEND | op::PREPEND => Verb::Store,
+            op::DELETE => Verb::Delete,
+            op::INCREMENT | op::DECREMENT => Verb::Arith,
+            op::TOUCH => Verb::Touch,
+            op::FLUSH => Verb::Flush,
+            op::NOOP => Verb::Noop,
+            op::VERSION => Verb::Version,
+            op::QUIT => Verb::Quit,
+            op::STAT => Verb::Stats,
+            _ => Verb::Admin,
+        }
+    }
 }
 
 /// How to answer one request. Cheap to clone; every encoder appends to `out`.
@@ -77,7 +99,7 @@ impl<'a> Reply<'a> {
     pub fn verb(&self) -> Verb {
         match self {
             Reply::Classic { verb, .. } | Reply::Meta { verb, .. } => *verb,
-            Reply::Binary { opcode, .. } => encode_binary::verb(*opcode),
+            Reply::Binary { opcode, .. } => Verb::of_opcode(*opcode),
         }
     }
 
@@ -86,87 +108,6 @@ impl<'a> Reply<'a> {
         match self {
             Reply::Classic { noreply, .. } => *noreply,
             Reply::Meta { quiet, .. } | Reply::Binary { quiet, .. } => *quiet,
-        }
-    }
-
-    /// Everything before the value of an item that was found. `with_value` says whether the value will
-    /// follow; the classic wire always sends it.
-    #[inline]
-    pub fn hit_head(&self, out: &mut Vec<u8>, key: &[u8], item: &ItemInfo, with_value: bool) {
-        match self {
-            Reply::Classic { with_cas, .. } => encode_classic::hit_head(out, key, item, *with_cas),
-            Reply::Meta { flags, .. } => encode_meta::hit_head(out, flags, key, item, with_value),
-            Reply::Binary { opcode, opaque, .. } => {
-                encode_binary::hit_head(out, *opcode, *opaque, key, item, with_value);
-            }
-        }
-    }
-
-    /// Everything after the value.
-    #[inline]
-    pub fn hit_tail(&self, out: &mut Vec<u8>, with_value: bool) {
-        match self {
-            Reply::Classic { .. } => out.extend_from_slice(b"\r\n"),
-            Reply::Meta { .. } if with_value => out.extend_from_slice(b"\r\n"),
-            Reply::Meta { .. } | Reply::Binary { .. } => {}
-        }
-    }
-
-    /// There is no such item (a read's answer; for the others see [`Outcome::NotFound`]).
-    pub fn miss(&self, out: &mut Vec<u8>, key: &[u8]) {
-        match self {
-            Reply::Classic { .. } => {}
-            Reply::Meta { flags, quiet, base64, .. } => {
-                if !quiet {
-                    encode_meta::miss(out, flags, *base64, key);
-                }
-            }
-            Reply::Binary { opcode, opaque, quiet } => {
-                if !quiet {
-                    encode_binary::miss(out, *opcode, *opaque, key);
-                }
-            }
-        }
-    }
-
-    /// All keys are answered: the classic reads say so, the others say nothing.
-    #[inline]
-    pub fn end(&self, out: &mut Vec<u8>) {
-        if let Reply::Classic { verb: Verb::Get, .. } = self {
-            out.extend_from_slice(b"END\r\n");
-        }
-    }
-
-    /// The answer to everything that does not read a value, and to what failed. Never for a classic read, whose
-    /// one reply is its hits and the [end](Self::end): in builds with debug assertions that panics.
-    pub fn outcome(&self, out: &mut Vec<u8>, key: &[u8], outcome: Outcome, item: &ItemInfo) {
-        match self {
-            Reply::Classic { verb, noreply, .. } => {
-                debug_assert!(*verb != Verb::Get, "a classic read has one reply, which END ends");
-                if !noreply {
-                    encode_classic::outcome(out, *verb, outcome);
-                }
-            }
-            Reply::Meta { verb, flags, quiet, base64, value } => {
-                let wanted =
-                    encode_meta::Wanted { verb: *verb, flags, quiet: *quiet, base64: *base64, value: *value };
-                encode_meta::outcome(out, &wanted, key, outcome, item);
-            }
-            Reply::Binary { opcode, opaque, quiet } => {
-                encode_binary::outcome(out, *opcode, *opaque, *quiet, outcome, item);
-            }
-        }
-    }
-
-    /// A line of the server's own choosing, for administrative commands and `stats` on the text wires; see
-    /// [`text`](crate::text) for memcached's. Nothing on the binary wire, which has no lines.
-    pub fn line(&self, out: &mut Vec<u8>, line: &str) {
-        match self {
-            Reply::Classic { noreply: true, .. } | Reply::Binary { .. } => {}
-            Reply::Classic { .. } | Reply::Meta { .. } => {
-                out.extend_from_slice(line.as_bytes());
-                out.extend_from_slice(b"\r\n");
-            }
         }
     }
 

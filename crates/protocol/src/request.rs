@@ -1,12 +1,13 @@
 //! What a client can ask, normalised over the three wires. Borrowed from the input; nothing here executes
 //! anything.
 
-use crate::admin::Admin;
-use crate::key::{Key, Keys};
-use crate::reply::Reply;
+mod admin;
+mod key;
 
-/// The longest key a client may use, in bytes (memcached's `KEY_MAX_LENGTH`).
-pub const KEY_BYTES_MAX: usize = 250;
+pub use admin::{Admin, Automove, Clock, Crawler, Lru, ShutdownMode, Slabs, WatchClasses};
+pub use key::{Key, Keys};
+
+use crate::reply::Reply;
 
 /// An expiry as sent: 0 never, negative at once, up to 30 days relative, beyond that absolute Unix seconds.
 /// A text wire sends 32 signed bits (of a longer number its low ones), the binary wire 32 unsigned bits. The
@@ -59,7 +60,8 @@ pub enum Request<'a> {
 /// Read one or many keys, perhaps changing their expiry on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Get<'a> {
-    /// The keys in request order, duplicates kept; each already checked against [`KEY_BYTES_MAX`].
+    /// The keys in request order, duplicates kept; each already checked against
+    /// [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX).
     pub keys: Keys<'a>,
     /// `gat`, `mg T`, binary gat: the new expiry.
     pub touch: Option<Exptime>,

@@ -1,6 +1,10 @@
 //! The strings of the text protocol, byte for byte, without the line end. Clients compare whole lines, so none
 //! of this is ours to word.
 
+/// The version this wire is: what `version` answers. Clients parse it as three numbers, so nothing may
+/// follow.
+pub const VERSION: &str = "1.6.45";
+
 /// A verb that does not exist, or an administrative command that makes no sense.
 pub const ERROR: &str = "ERROR";
 /// A known verb with arguments that make no sense.

@@ -6,58 +6,26 @@
 //!                    len   len      0                   len
 //! ```
 
-use crate::VERSION;
-use crate::item::ItemInfo;
 use crate::opcode as op;
-use crate::outcome::Outcome;
-use crate::reply::Verb;
+use crate::reply::{ItemInfo, Outcome, Verb};
+use crate::status;
+use crate::text::VERSION;
 
 /// First byte of an answer.
 const MAGIC: u8 = 0x81;
 
-/// What the status field can say.
-pub(crate) mod status {
-    pub(crate) const OK: u16 = 0x00;
-    pub(crate) const NOT_FOUND: u16 = 0x01;
-    pub(crate) const EXISTS: u16 = 0x02;
-    pub(crate) const TOO_LARGE: u16 = 0x03;
-    pub(crate) const INVALID: u16 = 0x04;
-    pub(crate) const NOT_STORED: u16 = 0x05;
-    pub(crate) const NON_NUMERIC: u16 = 0x06;
-    pub(crate) const AUTH: u16 = 0x20;
-    pub(crate) const UNKNOWN: u16 = 0x81;
-    pub(crate) const OUT_OF_MEMORY: u16 = 0x82;
-    pub(crate) const INTERNAL: u16 = 0x84;
-}
-
-/// The words that go with a status.
-pub(crate) fn words(status: u16) -> &'static str {
-    match status {
-        status::NOT_FOUND => "Not found",
-        status::EXISTS => "Data exists for key.",
-        status::TOO_LARGE => "Too large.",
-        status::INVALID => "Invalid arguments",
-        status::NOT_STORED => "Not stored.",
-        status::NON_NUMERIC => "Non-numeric server-side value for incr or decr",
-        status::AUTH => "Auth failure.",
-        status::UNKNOWN => "Unknown command",
-        status::OUT_OF_MEMORY => "Out of memory",
-        _ => "",
-    }
-}
-
 /// What a header says beyond its opcode and opaque.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Header {
-    pub(crate) status: u16,
-    pub(crate) extras_len: u8,
-    pub(crate) key_len: u16,
-    pub(crate) body_len: u32,
-    pub(crate) cas: u64,
+pub(super) struct ReplyHeader {
+    pub(super) status: u16,
+    pub(super) extras_len: u8,
+    pub(super) key_len: u16,
+    pub(super) body_len: u32,
+    pub(super) cas: u64,
 }
 
 /// Appends a header.
-pub(crate) fn header(out: &mut Vec<u8>, opcode: u8, opaque: u32, header: Header) {
+pub(super) fn header(out: &mut Vec<u8>, opcode: u8, opaque: u32, header: ReplyHeader) {
     let mut bytes = [0u8; 24];
     {
         let mut at = bytes.as_mut_slice();
@@ -80,12 +48,17 @@ pub(crate) fn header(out: &mut Vec<u8>, opcode: u8, opaque: u32, header: Header)
 
 /// An answer that is a status and words.
 pub(crate) fn error(out: &mut Vec<u8>, opcode: u8, opaque: u32, status: u16, words: &str) {
-    header(out, opcode, opaque, Header { status, body_len: words.len() as u32, ..Header::default() });
+    header(
+        out,
+        opcode,
+        opaque,
+        ReplyHeader { status, body_len: words.len() as u32, ..ReplyHeader::default() },
+    );
     out.extend_from_slice(words.as_bytes());
 }
 
 /// Header, flags and, for the opcodes that ask for it, key of an item that was found.
-pub(crate) fn hit_head(
+pub(super) fn hit_head(
     out: &mut Vec<u8>,
     opcode: u8,
     opaque: u32,
@@ -99,7 +72,7 @@ pub(crate) fn hit_head(
         out,
         opcode,
         opaque,
-        Header {
+        ReplyHeader {
             status: status::OK,
             extras_len: 4,
             key_len: key.len() as u16,
@@ -112,23 +85,23 @@ pub(crate) fn hit_head(
 }
 
 /// A read that found nothing. Where the key was asked for it is the body, in place of the words.
-pub(crate) fn miss(out: &mut Vec<u8>, opcode: u8, opaque: u32, key: &[u8]) {
+pub(super) fn miss(out: &mut Vec<u8>, opcode: u8, opaque: u32, key: &[u8]) {
     if op::wants_key(opcode) && !key.is_empty() {
-        let fields = Header {
+        let fields = ReplyHeader {
             status: status::NOT_FOUND,
             key_len: key.len() as u16,
             body_len: key.len() as u32,
-            ..Header::default()
+            ..ReplyHeader::default()
         };
         header(out, opcode, opaque, fields);
         out.extend_from_slice(key);
     } else {
-        error(out, opcode, opaque, status::NOT_FOUND, words(status::NOT_FOUND));
+        error(out, opcode, opaque, status::NOT_FOUND, status::words(status::NOT_FOUND));
     }
 }
 
 /// The answer to everything that does not read a value, and to what failed.
-pub(crate) fn outcome(
+pub(super) fn outcome(
     out: &mut Vec<u8>,
     opcode: u8,
     opaque: u32,
@@ -138,7 +111,8 @@ pub(crate) fn outcome(
 ) {
     let mut success = |cas: u64, extras_len: u8, body: &[u8]| {
         if !quiet {
-            let fields = Header { extras_len, body_len: body.len() as u32, cas, ..Header::default() };
+            let fields =
+                ReplyHeader { extras_len, body_len: body.len() as u32, cas, ..ReplyHeader::default() };
             header(out, opcode, opaque, fields);
             out.extend_from_slice(body);
         }
@@ -148,7 +122,7 @@ pub(crate) fn outcome(
         Outcome::Deleted | Outcome::Reset => return success(0, 0, &[]),
         Outcome::Touched => return success(item.cas, 4, &item.client_flags.to_be_bytes()),
         Outcome::Number { value } => return success(item.cas, 0, &value.to_be_bytes()),
-        Outcome::Ok if verb(opcode) == Verb::Version => return success(0, 0, VERSION.as_bytes()),
+        Outcome::Ok if Verb::of_opcode(opcode) == Verb::Version => return success(0, 0, VERSION.as_bytes()),
         Outcome::Ok => return success(0, 0, &[]),
         Outcome::NotStored => match op::loud(opcode) {
             op::ADD => (status::EXISTS, None),
@@ -159,7 +133,7 @@ pub(crate) fn outcome(
         Outcome::NotFound => (status::NOT_FOUND, None),
         Outcome::NonNumeric => (status::NON_NUMERIC, None),
         Outcome::TooLarge => (status::TOO_LARGE, None),
-        Outcome::OutOfMemory => match verb(opcode) {
+        Outcome::OutOfMemory => match Verb::of_opcode(opcode) {
             Verb::Store => (status::OUT_OF_MEMORY, Some("Out of memory allocating item")),
             Verb::Arith => (status::OUT_OF_MEMORY, Some("Out of memory incrementing value")),
             _ => (status::OUT_OF_MEMORY, None),
@@ -168,22 +142,5 @@ pub(crate) fn outcome(
         Outcome::FlushNotAllowed | Outcome::Unauthenticated => (status::AUTH, None),
         Outcome::Failed { reason } => (status::INTERNAL, Some(reason)),
     };
-    error(out, opcode, opaque, status, text.unwrap_or_else(|| words(status)));
-}
-
-/// What an opcode asks.
-pub(crate) fn verb(opcode: u8) -> Verb {
-    match op::loud(opcode) {
-        op::GET | op::GETK | op::GAT | op::GATK => Verb::Get,
-        op::SET | op::ADD | op::REPLACE | op::APPEND | op::PREPEND => Verb::Store,
-        op::DELETE => Verb::Delete,
-        op::INCREMENT | op::DECREMENT => Verb::Arith,
-        op::TOUCH => Verb::Touch,
-        op::FLUSH => Verb::Flush,
-        op::NOOP => Verb::Noop,
-        op::VERSION => Verb::Version,
-        op::QUIT => Verb::Quit,
-        op::STAT => Verb::Stats,
-        _ => Verb::Admin,
-    }
+    error(out, opcode, opaque, status, text.unwrap_or_else(|| status::words(status)));
 }

@@ -13,11 +13,11 @@ const DECODED_BYTES_MAX: usize = LIMITS.key_bytes_max / 4 * 3;
 
 /// One key: 1 to 250 bytes, any but blank, CR and LF on the text wires unless sent as base64.
 #[derive(Clone)]
-pub struct Key<'a>(Repr<'a>);
+pub struct Key<'a>(KeyRepr<'a>);
 
 /// A decoded key is kept inline, so that decoding allocates nothing.
 #[derive(Clone)]
-enum Repr<'a> {
+enum KeyRepr<'a> {
     Plain(&'a [u8]),
     Decoded { len: u8, bytes: [u8; DECODED_BYTES_MAX] },
 }
@@ -26,29 +26,29 @@ impl<'a> Key<'a> {
     /// A key as it is. The caller has checked its length.
     #[inline]
     pub(crate) fn plain(bytes: &'a [u8]) -> Self {
-        Key(Repr::Plain(bytes))
+        Key(KeyRepr::Plain(bytes))
     }
 
     /// A key that was sent as base64; None when it is none.
     pub(crate) fn decode(encoded: &[u8]) -> Option<Self> {
         let mut bytes = [0; DECODED_BYTES_MAX];
         let len = u8::try_from(base64::decode(encoded, &mut bytes)?).ok()?;
-        Some(Key(Repr::Decoded { len, bytes }))
+        Some(Key(KeyRepr::Decoded { len, bytes }))
     }
 
     /// The key's bytes, decoded where it was sent as base64.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
-            Repr::Plain(bytes) => bytes,
-            Repr::Decoded { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            KeyRepr::Plain(bytes) => bytes,
+            KeyRepr::Decoded { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
         }
     }
 
     /// Whether it was sent as base64 (meta flag `b`). An item stored so shows its key so, also to others.
     #[inline]
     pub fn is_base64(&self) -> bool {
-        matches!(self.0, Repr::Decoded { .. })
+        matches!(self.0, KeyRepr::Decoded { .. })
     }
 }
 

@@ -1,8 +1,9 @@
-//! Lines that list keys: `lru_crawler metadump`, `mgdump`, `stats cachedump`. Who lists, and how the list
-//! begins and ends (`OK` first; `END` after metadump and cachedump, `EN` after mgdump), is the server's.
+//! Lines that list keys: `lru_crawler metadump`, `mgdump`, `stats cachedump`. The server walks the items, and
+//! begins and ends the list (`OK` first; `END` after metadump and cachedump, `EN` after mgdump).
 
-use crate::item::ItemInfo;
-use crate::{base64, number};
+use super::number;
+use crate::base64;
+use crate::reply::ItemInfo;
 
 /// Appends `key` with everything but letters, digits and `-._~` as `%xx`.
 pub fn uri_encode(out: &mut Vec<u8>, key: &[u8]) {

@@ -1,35 +1,36 @@
 //! The flags of the meta commands: one letter each, some with a token glued on.
 
+use super::number;
 use crate::limits::LIMITS;
 use crate::request::Exptime;
+use crate::text;
 use crate::token::Tokens;
-use crate::{number, text};
 
 /// All that flags can say. Any flag is allowed on any command; those that mean nothing there are ignored.
 #[derive(Default)]
-pub(crate) struct Flags {
-    pub(crate) base64: bool,
-    pub(crate) value: bool,
-    pub(crate) quiet: bool,
-    pub(crate) no_bump: bool,
-    pub(crate) stale: bool,
-    pub(crate) empty_value: bool,
-    pub(crate) opaque_too_long: bool,
-    pub(crate) vivify: Option<Exptime>,
-    pub(crate) touch: Option<Exptime>,
-    pub(crate) recache: Option<i32>,
-    pub(crate) compare: Option<u64>,
-    pub(crate) new_cas: Option<u64>,
-    pub(crate) client_flags: u32,
-    pub(crate) initial: u64,
-    pub(crate) delta: Option<u64>,
-    pub(crate) mode: Option<u8>,
+pub(super) struct Flags {
+    pub(super) base64: bool,
+    pub(super) value: bool,
+    pub(super) quiet: bool,
+    pub(super) no_bump: bool,
+    pub(super) stale: bool,
+    pub(super) empty_value: bool,
+    pub(super) opaque_too_long: bool,
+    pub(super) vivify: Option<Exptime>,
+    pub(super) touch: Option<Exptime>,
+    pub(super) recache: Option<i32>,
+    pub(super) compare: Option<u64>,
+    pub(super) new_cas: Option<u64>,
+    pub(super) client_flags: u32,
+    pub(super) initial: u64,
+    pub(super) delta: Option<u64>,
+    pub(super) mode: Option<u8>,
 }
 
 /// Reads the flags of a command whose verb, key (and length) make `before` tokens. The first flag that is
 /// unknown or comes twice ends it; of several bad tokens the last is the one that is named, as memcached has
 /// it.
-pub(crate) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static str> {
+pub(super) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static str> {
     let mut found = Flags::default();
     let mut seen = 0u128;
     let mut error = None;

@@ -1,13 +1,14 @@
 //! The grammar of the meta commands `mg ms md ma mn me`: a key, then flags, which `meta_flags.rs` reads.
 
-use crate::key::{Key, Keys};
+use super::classic;
+use super::frame::Frame;
+use super::meta_flags::{self, Flags};
+use super::step::Step;
 use crate::limits::LIMITS;
-use crate::meta_flags::Flags;
-use crate::parse::{Frame, Step};
 use crate::reply::{Reply, Verb};
-use crate::request::{Arith, Debug, Delete, Exptime, Get, Request, Store, StoreMode};
+use crate::request::{Arith, Debug, Delete, Exptime, Get, Key, Keys, Request, Store, StoreMode};
+use crate::text;
 use crate::token::Tokens;
-use crate::{classic, meta_flags, text};
 
 /// Reads the flags behind a key, and the key in their light.
 fn key_and_flags<'a>(
@@ -40,7 +41,7 @@ fn key_and_known_flags<'a>(tokens: &mut Tokens<'a>) -> Result<(Key<'a>, Flags), 
 
 /// `mg <key> <flag>*`
 #[inline]
-pub(crate) fn get<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
+pub(super) fn get<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let (key, found) = match key_and_known_flags(&mut tokens) {
         Ok(read) => read,
         Err(line) => return frame.reject(line, false),
@@ -59,7 +60,7 @@ pub(crate) fn get<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 }
 
 /// `ms <key> <bytes> <flag>*`
-pub(crate) fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
+pub(super) fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let (Some(key), Some(value_len)) = (tokens.next(), tokens.next()) else {
         return frame.reject(text::BAD_FORMAT, false);
     };
@@ -107,7 +108,7 @@ pub(crate) fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 }
 
 /// `md <key> <flag>*`
-pub(crate) fn delete<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
+pub(super) fn delete<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let (key, found) = match key_and_known_flags(&mut tokens) {
         Ok(read) => read,
         Err(line) => return frame.reject(line, false),
@@ -124,7 +125,7 @@ pub(crate) fn delete<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 }
 
 /// `ma <key> <flag>*`
-pub(crate) fn arith<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
+pub(super) fn arith<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let Some(key) = tokens.next() else {
         return frame.reject(text::BAD_FORMAT, false);
     };
@@ -152,12 +153,12 @@ pub(crate) fn arith<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 }
 
 /// `mn`, whatever follows.
-pub(crate) fn noop(frame: Frame<'_>) -> Step<'_> {
+pub(super) fn noop(frame: Frame<'_>) -> Step<'_> {
     frame.request(Request::Noop(reply(Verb::Noop, Tokens::new(&[]), &Flags::default())))
 }
 
 /// `me <key> [b]`
-pub(crate) fn debug<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
+pub(super) fn debug<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let key = tokens.next().filter(|key| key.len() <= LIMITS.key_bytes_max);
     let base64 = tokens.next() == Some(b"b");
     let Some(key) = key.and_then(|key| if base64 { Key::decode(key) } else { Some(Key::plain(key)) }) else {

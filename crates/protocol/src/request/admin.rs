@@ -1,5 +1,5 @@
-//! What the administrative text commands ask. Their grammar is in `admin_grammar.rs`; what they do, and
-//! whether they are allowed, is the server's.
+//! The administrative text commands, parsed. `parse/admin.rs` has their grammar; the server decides whether a
+//! command is allowed and carries it out.
 
 use crate::reply::Reply;
 

@@ -1,8 +1,8 @@
-//! Decimal numbers, in and out. Bounded: a number is at most 20 digits and never wraps.
+//! Decimal numbers of the text wires. Values are bounded: a number that exceeds 64 bits is refused.
 
 /// An unsigned decimal number: digits only.
 #[inline]
-pub(crate) fn digits(token: &[u8]) -> Option<u64> {
+pub(super) fn digits(token: &[u8]) -> Option<u64> {
     // 19 digits cannot overflow a u64, so the common case needs no check a digit.
     if token.len() <= 19 {
         if token.is_empty() {
@@ -33,7 +33,7 @@ pub(crate) fn digits(token: &[u8]) -> Option<u64> {
 /// digits, and the number ends at a blank. A negative number wraps; one that still looks negative as a signed
 /// number is refused.
 #[inline]
-pub(crate) fn unsigned(token: &[u8]) -> Option<u64> {
+pub(super) fn unsigned(token: &[u8]) -> Option<u64> {
     // A digit in front is the common case and rules out blanks and signs.
     if let Some(value) = digits(token) {
         return Some(value);
@@ -47,14 +47,14 @@ pub(crate) fn unsigned(token: &[u8]) -> Option<u64> {
 
 /// The low 32 bits of an unsigned number, as memcached keeps them of client flags.
 #[inline]
-pub(crate) fn low_unsigned_32(token: &[u8]) -> Option<u32> {
+pub(super) fn low_unsigned_32(token: &[u8]) -> Option<u32> {
     unsigned(token).map(|value| value as u32)
 }
 
 /// A signed number of 64 bits as memcached reads it with `strtol`: blanks and a sign may precede the digits,
 /// and the number ends at a blank.
 #[inline]
-pub(crate) fn signed_64(token: &[u8]) -> Option<i64> {
+pub(super) fn signed_64(token: &[u8]) -> Option<i64> {
     let (negative, magnitude) = match digits(token) {
         Some(magnitude) => (false, magnitude),
         None => sign_and_magnitude(token)?,
@@ -67,7 +67,7 @@ pub(crate) fn signed_64(token: &[u8]) -> Option<i64> {
 
 /// The low 32 bits of a signed number, as memcached keeps them of an exptime: 4294967295 is -1.
 #[inline]
-pub(crate) fn low_signed_32(token: &[u8]) -> Option<i32> {
+pub(super) fn low_signed_32(token: &[u8]) -> Option<i32> {
     signed_64(token).map(|value| value as i32)
 }
 
@@ -82,12 +82,6 @@ fn sign_and_magnitude(token: &[u8]) -> Option<(bool, u64)> {
         [b'+', rest @ ..] => digits(rest).map(|magnitude| (false, magnitude)),
         rest => digits(rest).map(|magnitude| (false, magnitude)),
     }
-}
-
-/// Appends a number in decimal.
-#[inline]
-pub(crate) fn push<N: itoa::Integer>(out: &mut Vec<u8>, value: N) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 #[cfg(test)]

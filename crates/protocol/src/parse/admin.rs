@@ -1,16 +1,17 @@
 //! The grammar of the administrative text commands, and the end of unknown verbs. Syntax only: the server
-//! answers.
+//! carries commands out.
 
-use crate::admin::{Admin, Automove, Clock, Crawler, Lru, ShutdownMode, Slabs, WatchClasses};
-use crate::classic::{is_noreply, reply};
-use crate::parse::{Frame, Step};
+use super::classic::{is_noreply, reply};
+use super::frame::Frame;
+use super::number;
+use super::step::Step;
 use crate::reply::Verb;
-use crate::request::Request;
+use crate::request::{Admin, Automove, Clock, Crawler, Lru, Request, ShutdownMode, Slabs, WatchClasses};
+use crate::text;
 use crate::token::{self, Tokens};
-use crate::{number, text};
 
 /// Parses a line whose verb is none of the data commands.
-pub(crate) fn parse<'a>(frame: Frame<'a>, verb: &'a [u8], mut tokens: Tokens<'a>) -> Step<'a> {
+pub(super) fn parse<'a>(frame: Frame<'a>, verb: &'a [u8], mut tokens: Tokens<'a>) -> Step<'a> {
     let noreply = is_noreply(frame.line);
     let how = || reply(Verb::Admin, noreply);
     let command = match verb {

@@ -1,21 +1,21 @@
 //! Statistics and item metadata as answers: one name and value at a time, then an end.
 
-use crate::encode_binary::{self, Header, status};
-use crate::item::ItemInfo;
-use crate::reply::Reply;
-use crate::{base64, number, text};
+use super::binary::{self, ReplyHeader};
+use super::number;
+use crate::reply::{ItemInfo, Reply};
+use crate::{base64, status, text};
 
 impl Reply<'_> {
     /// One statistic: `STAT <name> <value>`, or a packet with name and value. The value must not be empty,
     /// and the name must hold no blank: clients take both for the end of what they can parse.
     pub fn stat(&self, out: &mut Vec<u8>, name: &str, value: &[u8]) {
         if let Reply::Binary { opcode, opaque, .. } = self {
-            let fields = Header {
+            let fields = ReplyHeader {
                 key_len: name.len() as u16,
                 body_len: (name.len() + value.len()) as u32,
-                ..Header::default()
+                ..ReplyHeader::default()
             };
-            encode_binary::header(out, *opcode, *opaque, fields);
+            binary::header(out, *opcode, *opaque, fields);
             out.extend_from_slice(name.as_bytes());
             out.extend_from_slice(value);
             return;
@@ -36,7 +36,7 @@ impl Reply<'_> {
     pub fn stats_end(&self, out: &mut Vec<u8>) {
         match self {
             Reply::Binary { opcode, opaque, .. } => {
-                encode_binary::header(out, *opcode, *opaque, Header::default());
+                binary::header(out, *opcode, *opaque, ReplyHeader::default());
             }
             Reply::Classic { .. } | Reply::Meta { .. } => out.extend_from_slice(b"END\r\n"),
         }
@@ -46,7 +46,7 @@ impl Reply<'_> {
     pub fn stats_unknown(&self, out: &mut Vec<u8>) {
         if let Reply::Binary { opcode, opaque, .. } = self {
             let status = status::NOT_FOUND;
-            encode_binary::error(out, *opcode, *opaque, status, encode_binary::words(status));
+            binary::error(out, *opcode, *opaque, status, status::words(status));
             return;
         }
         self.line(out, text::ERROR);

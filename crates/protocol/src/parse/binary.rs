@@ -6,20 +6,19 @@
 //!                    len   len      ignored    ignored  len
 //! ```
 
-use crate::encode_binary::status;
-use crate::key::{Key, Keys};
+use super::step::Step;
 use crate::limits::LIMITS;
 use crate::opcode as op;
-use crate::parse::Step;
 use crate::reject::Reject;
 use crate::reply::Reply;
-use crate::request::{Arith, Delete, Exptime, Flush, Get, Request, Store, StoreMode, Touch};
+use crate::request::{Arith, Delete, Exptime, Flush, Get, Key, Keys, Request, Store, StoreMode, Touch};
+use crate::status;
 
 /// First byte of a request.
-pub(crate) const MAGIC: u8 = 0x80;
+pub(super) const MAGIC: u8 = 0x80;
 const HEADER_LEN: usize = 24;
 
-struct Header {
+struct RequestHeader {
     opcode: u8,
     key_len: usize,
     extras_len: usize,
@@ -28,11 +27,11 @@ struct Header {
     cas: u64,
 }
 
-impl Header {
+impl RequestHeader {
     fn read(bytes: &[u8; HEADER_LEN]) -> Option<Self> {
         let [magic, opcode, k0, k1, extras_len, _, _, _, rest @ ..] = *bytes;
         let [b0, b1, b2, b3, o0, o1, o2, o3, cas @ ..] = rest;
-        (magic == MAGIC).then(|| Header {
+        (magic == MAGIC).then(|| RequestHeader {
             opcode,
             key_len: usize::from(u16::from_be_bytes([k0, k1])),
             extras_len: usize::from(extras_len),
@@ -45,7 +44,7 @@ impl Header {
     /// Whether the lengths are what the opcode calls for; None when there is no such opcode. Stricter than
     /// memcached where that leaves bytes behind which nothing can make sense of.
     fn lengths_fit(&self) -> Option<bool> {
-        let Header { key_len, extras_len, body_len, .. } = *self;
+        let RequestHeader { key_len, extras_len, body_len, .. } = *self;
         let bare = extras_len == 0 && key_len == 0 && body_len == 0;
         let keyed = |extras: usize| extras_len == extras && key_len > 0 && body_len == key_len + extras;
         let stores = |extras: usize| extras_len == extras && key_len > 0;
@@ -65,14 +64,14 @@ impl Header {
 }
 
 /// Parses the front of `input`.
-pub(crate) fn parse(input: &[u8]) -> Step<'_> {
+pub(super) fn parse(input: &[u8]) -> Step<'_> {
     if input.first().is_some_and(|magic| *magic != MAGIC) {
         return Step::Close;
     }
     let Some((bytes, rest)) = input.split_first_chunk::<HEADER_LEN>() else {
         return Step::Incomplete { need: HEADER_LEN };
     };
-    let Some(header) = Header::read(bytes) else {
+    let Some(header) = RequestHeader::read(bytes) else {
         return Step::Close;
     };
     let refuse = |status, swallow, close| Step::Reject {
@@ -109,7 +108,7 @@ pub(crate) fn parse(input: &[u8]) -> Step<'_> {
 
 /// A head whose lengths are right, in words.
 fn request<'a>(
-    header: &Header,
+    header: &RequestHeader,
     head: usize,
     extras: &'a [u8],
     key: &'a [u8],

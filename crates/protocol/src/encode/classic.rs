@@ -1,14 +1,12 @@
 //! Answers in classic text.
 
-use crate::item::ItemInfo;
-use crate::number;
-use crate::outcome::Outcome;
-use crate::reply::Verb;
-use crate::{VERSION, text};
+use super::number;
+use crate::reply::{ItemInfo, Outcome, Verb};
+use crate::text::{self, VERSION};
 
 /// `VALUE <key> <flags> <bytes>[ <cas>]`.
 #[inline]
-pub(crate) fn hit_head(out: &mut Vec<u8>, key: &[u8], item: &ItemInfo, with_cas: bool) {
+pub(super) fn hit_head(out: &mut Vec<u8>, key: &[u8], item: &ItemInfo, with_cas: bool) {
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
     out.push(b' ');
@@ -23,7 +21,7 @@ pub(crate) fn hit_head(out: &mut Vec<u8>, key: &[u8], item: &ItemInfo, with_cas:
 }
 
 /// The line for an outcome.
-pub(crate) fn outcome(out: &mut Vec<u8>, verb: Verb, outcome: Outcome) {
+pub(super) fn outcome(out: &mut Vec<u8>, verb: Verb, outcome: Outcome) {
     let line = match outcome {
         Outcome::Number { value } => {
             number::push(out, value);
@@ -51,7 +49,7 @@ pub(crate) fn outcome(out: &mut Vec<u8>, verb: Verb, outcome: Outcome) {
 }
 
 /// The line for an outcome that reads the same in classic and meta text.
-pub(crate) fn error(out: &mut Vec<u8>, verb: Verb, outcome: Outcome) {
+pub(super) fn error(out: &mut Vec<u8>, verb: Verb, outcome: Outcome) {
     let line = match outcome {
         Outcome::NonNumeric => text::NON_NUMERIC,
         Outcome::TooLarge => text::TOO_LARGE,

@@ -1,66 +1,30 @@
-//! The verbs of the text wires, told apart by length and bytes, and the grammar of the classic ones. The meta
-//! verbs are in `meta.rs`, the administrative ones in `admin.rs`.
+//! The grammar of the classic text commands. `parse/meta.rs` has the meta commands, `parse/admin.rs` the
+//! administrative ones.
 
-use crate::key::{Key, Keys};
+use super::frame::Frame;
+use super::number;
+use super::step::Step;
 use crate::limits::LIMITS;
-use crate::parse::{Frame, Step};
 use crate::reply::{Reply, Verb};
-use crate::request::{Arith, Delete, Exptime, Flush, Get, Request, Store, StoreMode, Touch};
+use crate::request::{Arith, Delete, Exptime, Flush, Get, Key, Keys, Request, Store, StoreMode, Touch};
+use crate::text;
 use crate::token::{self, Tokens};
-use crate::{admin_grammar, meta, number, text};
-
-/// Parses a line.
-#[inline]
-pub(crate) fn parse(frame: Frame<'_>) -> Step<'_> {
-    let mut tokens = Tokens::new(frame.line);
-    let Some(verb) = tokens.next() else {
-        return frame.reject(text::ERROR, false);
-    };
-    match verb {
-        b"get" => get(frame, tokens, false),
-        b"set" => store(frame, tokens, StoreMode::Set, false),
-        b"mg" => meta::get(frame, tokens),
-        b"ms" => meta::store(frame, tokens),
-        b"gets" => get(frame, tokens, true),
-        b"gat" => get_and_touch(frame, tokens, false),
-        b"gats" => get_and_touch(frame, tokens, true),
-        b"delete" => delete(frame, tokens),
-        b"incr" => arith(frame, tokens, false),
-        b"decr" => arith(frame, tokens, true),
-        b"touch" => touch(frame, tokens),
-        b"add" => store(frame, tokens, StoreMode::Add, false),
-        b"replace" => store(frame, tokens, StoreMode::Replace, false),
-        b"append" => store(frame, tokens, StoreMode::Append, false),
-        b"prepend" => store(frame, tokens, StoreMode::Prepend, false),
-        b"cas" => store(frame, tokens, StoreMode::Set, true),
-        b"md" => meta::delete(frame, tokens),
-        b"ma" => meta::arith(frame, tokens),
-        b"mn" => meta::noop(frame),
-        b"me" => meta::debug(frame, tokens),
-        b"version" => frame.request(Request::Version(reply(Verb::Version, false))),
-        b"quit" => frame.request(Request::Quit(reply(Verb::Quit, false))),
-        b"stats" => frame.request(Request::Stats(token::trim_end(tokens.rest()), reply(Verb::Stats, false))),
-        b"flush_all" => flush(frame, tokens),
-        b"verbosity" => verbosity(frame, tokens),
-        _ => admin_grammar::parse(frame, verb, tokens),
-    }
-}
 
 /// How to answer a classic command.
 #[inline]
-pub(crate) fn reply<'a>(verb: Verb, noreply: bool) -> Reply<'a> {
+pub(super) fn reply<'a>(verb: Verb, noreply: bool) -> Reply<'a> {
     Reply::Classic { verb, noreply, with_cas: false }
 }
 
 /// `noreply` is a line's last token, wherever that falls.
 #[inline]
-pub(crate) fn is_noreply(line: &[u8]) -> bool {
+pub(super) fn is_noreply(line: &[u8]) -> bool {
     token::last(line) == b"noreply"
 }
 
 /// `get|gets <key>*`
 #[inline]
-fn get<'a>(frame: Frame<'a>, tokens: Tokens<'a>, with_cas: bool) -> Step<'a> {
+pub(super) fn get<'a>(frame: Frame<'a>, tokens: Tokens<'a>, with_cas: bool) -> Step<'a> {
     let Some(keys) = Keys::line(tokens.rest()) else {
         return frame.reject(text::BAD_FORMAT, false);
     };
@@ -68,7 +32,7 @@ fn get<'a>(frame: Frame<'a>, tokens: Tokens<'a>, with_cas: bool) -> Step<'a> {
 }
 
 /// `gat|gats <exptime> <key>*`
-fn get_and_touch<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, with_cas: bool) -> Step<'a> {
+pub(super) fn get_and_touch<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, with_cas: bool) -> Step<'a> {
     let exptime = tokens.next();
     let keys = tokens.rest();
     let Some(exptime) = exptime.filter(|_| !keys.is_empty()) else {
@@ -104,7 +68,12 @@ fn read<'a>(keys: Keys<'a>, touch: Option<Exptime>, with_cas: bool) -> Get<'a> {
 /// While the length is not known nothing can be swallowed and it is not known whether an answer is wanted; once
 /// it is, whatever else is wrong costs the data too, so that it is not taken for commands.
 #[inline]
-fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, mode: StoreMode, compares: bool) -> Step<'a> {
+pub(super) fn store<'a>(
+    frame: Frame<'a>,
+    mut tokens: Tokens<'a>,
+    mode: StoreMode,
+    compares: bool,
+) -> Step<'a> {
     let (Some(key), Some(flags), Some(exptime), Some(value_len)) =
         (tokens.next(), tokens.next(), tokens.next(), tokens.next())
     else {
@@ -147,12 +116,12 @@ fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, mode: StoreMode, compares
 
 /// The announced length of a value, if it can be one.
 #[inline]
-pub(crate) fn value_len(token: &[u8]) -> Option<u32> {
+pub(super) fn value_len(token: &[u8]) -> Option<u32> {
     number::digits(token).and_then(|len| u32::try_from(len).ok()).filter(|len| *len <= LIMITS.value_bytes_max)
 }
 
 /// `delete <key> [anything] [noreply]`: old clients send a time, which means nothing.
-fn delete<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
+pub(super) fn delete<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let Some(key) = tokens.next() else {
         return frame.reject(text::BAD_FORMAT, false);
     };
@@ -172,7 +141,7 @@ fn delete<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 }
 
 /// `incr|decr <key> <delta> [noreply]`
-fn arith<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, decrement: bool) -> Step<'a> {
+pub(super) fn arith<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, decrement: bool) -> Step<'a> {
     let (Some(key), Some(delta)) = (tokens.next(), tokens.next()) else {
         return frame.reject(text::BAD_FORMAT, false);
     };
@@ -196,7 +165,7 @@ fn arith<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>, decrement: bool) -> Step<
 }
 
 /// `touch <key> <exptime> [noreply]`
-fn touch<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
+pub(super) fn touch<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let (Some(key), Some(exptime)) = (tokens.next(), tokens.next()) else {
         return frame.reject(text::BAD_FORMAT, false);
     };
@@ -212,7 +181,7 @@ fn touch<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 }
 
 /// `flush_all [delay] [noreply]`
-fn flush<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
+pub(super) fn flush<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let noreply = is_noreply(frame.line);
     let rest = tokens.rest();
     let alone = rest.is_empty() || (noreply && token::trim_end(rest) == b"noreply");
@@ -226,7 +195,7 @@ fn flush<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 }
 
 /// `verbosity <level> [noreply]`
-fn verbosity<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
+pub(super) fn verbosity<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let noreply = is_noreply(frame.line);
     match tokens.next().and_then(number::digits).and_then(|level| u32::try_from(level).ok()) {
         Some(level) => frame.request(Request::Verbosity(level, reply(Verb::Verbosity, noreply))),

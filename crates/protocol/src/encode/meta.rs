@@ -1,23 +1,22 @@
 //! Answers in meta text: a two-letter code, then the flags that were asked for, in the order they were asked.
 
-use crate::item::ItemInfo;
-use crate::outcome::Outcome;
-use crate::reply::Verb;
+use super::{classic, number};
+use crate::base64;
+use crate::reply::{ItemInfo, Outcome, Verb};
 use crate::token::Tokens;
-use crate::{base64, encode_classic, number};
 
 /// What a meta request asked for.
-pub(crate) struct Wanted<'a> {
-    pub(crate) verb: Verb,
-    pub(crate) flags: &'a [u8],
-    pub(crate) quiet: bool,
-    pub(crate) base64: bool,
-    pub(crate) value: bool,
+pub(super) struct MetaReply<'a> {
+    pub(super) verb: Verb,
+    pub(super) flags: &'a [u8],
+    pub(super) quiet: bool,
+    pub(super) base64: bool,
+    pub(super) value: bool,
 }
 
 /// `VA <bytes>` or `HD`, then flags, then the state of the refill race: `Z`, `X`, `W` in this order.
 #[inline]
-pub(crate) fn hit_head(out: &mut Vec<u8>, flags: &[u8], key: &[u8], item: &ItemInfo, with_value: bool) {
+pub(super) fn hit_head(out: &mut Vec<u8>, flags: &[u8], key: &[u8], item: &ItemInfo, with_value: bool) {
     if with_value {
         out.extend_from_slice(b"VA ");
         number::push(out, item.value_len);
@@ -51,14 +50,20 @@ pub(crate) fn hit_head(out: &mut Vec<u8>, flags: &[u8], key: &[u8], item: &ItemI
 }
 
 /// `EN` and what can be said without an item.
-pub(crate) fn miss(out: &mut Vec<u8>, flags: &[u8], base64: bool, key: &[u8]) {
+pub(super) fn miss(out: &mut Vec<u8>, flags: &[u8], base64: bool, key: &[u8]) {
     out.extend_from_slice(b"EN");
     reflect(out, flags, base64, key);
     out.extend_from_slice(b"\r\n");
 }
 
 /// The answer to `ms`, `md`, `ma`, `mn`, and to what failed.
-pub(crate) fn outcome(out: &mut Vec<u8>, wanted: &Wanted<'_>, key: &[u8], outcome: Outcome, item: &ItemInfo) {
+pub(super) fn outcome(
+    out: &mut Vec<u8>,
+    wanted: &MetaReply<'_>,
+    key: &[u8],
+    outcome: Outcome,
+    item: &ItemInfo,
+) {
     let code = match outcome {
         Outcome::Stored | Outcome::Deleted | Outcome::Touched => "HD",
         Outcome::Number { value } => return counter(out, wanted, key, value, item),
@@ -67,7 +72,7 @@ pub(crate) fn outcome(out: &mut Vec<u8>, wanted: &Wanted<'_>, key: &[u8], outcom
         Outcome::NotFound => "NF",
         Outcome::Ok if wanted.verb == Verb::Noop => "MN",
         Outcome::Ok => "HD",
-        other => return encode_classic::error(out, wanted.verb, other),
+        other => return classic::error(out, wanted.verb, other),
     };
     if wanted.quiet && code == "HD" {
         return;
@@ -90,7 +95,7 @@ pub(crate) fn outcome(out: &mut Vec<u8>, wanted: &Wanted<'_>, key: &[u8], outcom
 }
 
 /// `ma` that worked: `VA <digits>` or `HD`.
-fn counter(out: &mut Vec<u8>, wanted: &Wanted<'_>, key: &[u8], value: u64, item: &ItemInfo) {
+fn counter(out: &mut Vec<u8>, wanted: &MetaReply<'_>, key: &[u8], value: u64, item: &ItemInfo) {
     if wanted.quiet {
         return;
     }
