@@ -106,7 +106,7 @@ pub(super) fn parse(input: &[u8]) -> Step<'_> {
     request(&header, head, extras, key, rest, value_len)
 }
 
-/// A head whose lengths are right, in words.
+/// Turns a head whose lengths are right into a request. `rest` follows the key.
 fn request<'a>(
     header: &RequestHeader,
     head: usize,
@@ -118,85 +118,117 @@ fn request<'a>(
     let opcode = op::loud(header.opcode);
     let reply =
         Reply::Binary { opcode: header.opcode, opaque: header.opaque, quiet: opcode != header.opcode };
-    let mut extras = Extras(extras);
     let compare = Some(header.cas).filter(|cas| *cas != 0);
+    let mut extras = Extras(extras);
+    let fields = Fields { opcode, key, compare, reply };
     let request = match opcode {
-        op::GET | op::GETK | op::GAT | op::GATK => Request::Get(Get {
-            keys: Keys::one(Key::plain(key)),
-            touch: matches!(opcode, op::GAT | op::GATK).then(|| extras.exptime()),
+        op::GET | op::GETK | op::GAT | op::GATK => Request::Get(fields.get(extras)),
+        op::SET | op::ADD | op::REPLACE | op::APPEND | op::PREPEND => {
+            return with_body(fields.store(extras, value_len), head, rest);
+        }
+        op::DELETE => Request::Delete(fields.delete()),
+        op::INCREMENT | op::DECREMENT => Request::Arith(fields.arith(extras)),
+        op::TOUCH => {
+            Request::Touch(Touch { key: Key::plain(key), exptime: extras.exptime(), reply: fields.reply })
+        }
+        op::FLUSH => Request::Flush(Flush { delay: extras.exptime(), reply: fields.reply }),
+        op::VERSION => Request::Version(fields.reply),
+        op::QUIT => Request::Quit(fields.reply),
+        op::STAT => Request::Stats(key, fields.reply),
+        _ => Request::Noop(fields.reply),
+    };
+    Step::Request { request, len: head }
+}
+
+/// Takes the value of a store from `rest` if all of it is there.
+fn with_body<'a>(store: Store<'a>, head: usize, rest: &'a [u8]) -> Step<'a> {
+    let value_len = store.value_len as usize;
+    match rest.get(..value_len) {
+        Some(value) => {
+            Step::Request { request: Request::Store(Store { value, ..store }), len: head + value_len }
+        }
+        None => Step::Body { request: store, head, tail: 0 },
+    }
+}
+
+/// The fields of a head that several requests have in common.
+struct Fields<'a> {
+    /// The loud form of the opcode.
+    opcode: u8,
+    key: &'a [u8],
+    compare: Option<u64>,
+    reply: Reply<'a>,
+}
+
+impl<'a> Fields<'a> {
+    fn get(self, mut extras: Extras<'_>) -> Get<'a> {
+        Get {
+            keys: Keys::one(Key::plain(self.key)),
+            touch: matches!(self.opcode, op::GAT | op::GATK).then(|| extras.exptime()),
             vivify: None,
             recache: None,
             unless_cas: None,
             new_cas: None,
             value: true,
             no_bump: false,
-            reply,
-        }),
-        op::SET | op::ADD | op::REPLACE | op::APPEND | op::PREPEND => {
-            let concatenates = matches!(opcode, op::APPEND | op::PREPEND);
-            let mode = match opcode {
-                op::APPEND => StoreMode::Append,
-                op::PREPEND => StoreMode::Prepend,
-                // A compare makes all three of them the same.
-                _ if compare.is_some() => StoreMode::Set,
-                op::ADD => StoreMode::Add,
-                op::REPLACE => StoreMode::Replace,
-                _ => StoreMode::Set,
-            };
-            let flags = if concatenates { 0 } else { extras.u32() };
-            let exptime = if concatenates { Exptime::NEVER } else { extras.exptime() };
-            let store = Store {
-                key: Key::plain(key),
-                value_len: value_len as u32,
-                value: &[],
-                mode,
-                flags,
-                exptime,
-                compare,
-                new_cas: None,
-                invalidate: false,
-                vivify: None,
-                reply,
-            };
-            return match rest.get(..value_len) {
-                Some(value) => {
-                    let request = Request::Store(Store { value, ..store });
-                    Step::Request { request, len: head + value_len }
-                }
-                None => Step::Body { request: store, head, tail: 0 },
-            };
+            reply: self.reply,
         }
-        op::DELETE => Request::Delete(Delete {
-            key: Key::plain(key),
-            compare,
+    }
+
+    fn store(self, mut extras: Extras<'_>, value_len: usize) -> Store<'a> {
+        let concatenates = matches!(self.opcode, op::APPEND | op::PREPEND);
+        let mode = match self.opcode {
+            op::APPEND => StoreMode::Append,
+            op::PREPEND => StoreMode::Prepend,
+            // A compare makes all three of them the same.
+            _ if self.compare.is_some() => StoreMode::Set,
+            op::ADD => StoreMode::Add,
+            op::REPLACE => StoreMode::Replace,
+            _ => StoreMode::Set,
+        };
+        let flags = if concatenates { 0 } else { extras.u32() };
+        let exptime = if concatenates { Exptime::NEVER } else { extras.exptime() };
+        Store {
+            key: Key::plain(self.key),
+            value_len: value_len as u32,
+            value: &[],
+            mode,
+            flags,
+            exptime,
+            compare: self.compare,
+            new_cas: None,
+            invalidate: false,
+            vivify: None,
+            reply: self.reply,
+        }
+    }
+
+    fn delete(self) -> Delete<'a> {
+        Delete {
+            key: Key::plain(self.key),
+            compare: self.compare,
             new_cas: None,
             invalidate: false,
             touch: None,
             empty_value: false,
-            reply,
-        }),
-        op::INCREMENT | op::DECREMENT => {
-            let (delta, initial, seconds) = (extras.u64(), extras.u64(), extras.u32());
-            Request::Arith(Arith {
-                key: Key::plain(key),
-                delta,
-                decrement: opcode == op::DECREMENT,
-                // All ones: do not create.
-                initial: (seconds != u32::MAX).then(|| (initial, exptime(seconds))),
-                compare,
-                new_cas: None,
-                touch: None,
-                reply,
-            })
+            reply: self.reply,
         }
-        op::TOUCH => Request::Touch(Touch { key: Key::plain(key), exptime: extras.exptime(), reply }),
-        op::FLUSH => Request::Flush(Flush { delay: extras.exptime(), reply }),
-        op::VERSION => Request::Version(reply),
-        op::QUIT => Request::Quit(reply),
-        op::STAT => Request::Stats(key, reply),
-        _ => Request::Noop(reply),
-    };
-    Step::Request { request, len: head }
+    }
+
+    fn arith(self, mut extras: Extras<'_>) -> Arith<'a> {
+        let (delta, initial, seconds) = (extras.u64(), extras.u64(), extras.u32());
+        Arith {
+            key: Key::plain(self.key),
+            delta,
+            decrement: self.opcode == op::DECREMENT,
+            // All ones: do not create.
+            initial: (seconds != u32::MAX).then(|| (initial, exptime(seconds))),
+            compare: self.compare,
+            new_cas: None,
+            touch: None,
+            reply: self.reply,
+        }
+    }
 }
 
 /// The extras, read front to back; their length is checked, so missing ones read as zero.

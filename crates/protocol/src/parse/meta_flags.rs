@@ -46,58 +46,16 @@ pub(super) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static 
             break;
         }
         seen |= bit;
-        let bad = match letter {
-            b'O' => {
-                found.opaque_too_long = token.len() > LIMITS.opaque_bytes_max;
-                None
-            }
-            b'k' | b's' | b't' | b'c' | b'f' | b'h' | b'l' | b'P' | b'L' => None,
-            b'b' => set(&mut found.base64),
-            b'v' => set(&mut found.value),
-            b'q' => set(&mut found.quiet),
-            b'u' => set(&mut found.no_bump),
-            b'I' => set(&mut found.stale),
-            b'x' => set(&mut found.empty_value),
-            b'N' => take(
-                &mut found.vivify,
-                number::low_signed_32(argument).map(Exptime::from),
-                text::META_BAD_TOKEN,
-            ),
-            b'T' => take(
-                &mut found.touch,
-                number::low_signed_32(argument).map(Exptime::from),
-                text::META_BAD_TOKEN,
-            ),
-            b'R' => take(&mut found.recache, number::low_signed_32(argument), text::META_BAD_TOKEN),
-            b'C' => take(&mut found.compare, number::unsigned(argument), text::META_BAD_TOKEN),
-            b'E' => take(&mut found.new_cas, number::unsigned(argument), text::META_BAD_TOKEN),
-            b'D' => take(&mut found.delta, number::unsigned(argument), text::META_BAD_DELTA),
-            b'J' => match number::unsigned(argument) {
-                Some(initial) => {
-                    found.initial = initial;
-                    None
-                }
-                None => Some(text::META_BAD_INITIAL),
-            },
-            b'F' => match number::low_unsigned_32(argument) {
-                Some(client_flags) => {
-                    found.client_flags = client_flags;
-                    None
-                }
-                // memcached has no words of its own for this one, so an error before it keeps the say.
-                None => Some(error.unwrap_or(text::BAD_FORMAT)),
-            },
-            b'M' => {
-                // Without a letter of its own the mode is whatever byte comes next, which is no mode.
-                found.mode = Some(argument.first().copied().unwrap_or(b' '));
-                None
-            }
-            _ => {
+        match found.set(letter, argument) {
+            Ok(()) => {}
+            Err(Fault::Unknown) => {
                 error = Some(text::META_INVALID);
                 break;
             }
-        };
-        error = bad.or(error);
+            // memcached has no words of its own for this one, so an error before it keeps the say.
+            Err(Fault::ClientFlags) => error = error.or(Some(text::BAD_FORMAT)),
+            Err(Fault::Token(line)) => error = Some(line),
+        }
     }
     // The number of tokens is looked at before any of them is, so it wins over what is wrong with one.
     let count = if error.is_some() { before + tokens.count() } else { count };
@@ -110,15 +68,51 @@ pub(super) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static 
     }
 }
 
-#[inline]
-fn set(flag: &mut bool) -> Option<&'static str> {
-    *flag = true;
-    None
+/// What is wrong with one flag.
+enum Fault {
+    /// There is no such flag.
+    Unknown,
+    /// The client flags of `F` are no number.
+    ClientFlags,
+    /// The token is malformed, as this line tells.
+    Token(&'static str),
+}
+
+impl Flags {
+    /// Keeps what one flag says, whose letter stands before `argument`.
+    // Left to itself, the compiler makes a call for each flag of a get.
+    #[inline(always)]
+    fn set(&mut self, letter: u8, argument: &[u8]) -> Result<(), Fault> {
+        let exptime = |argument| number::low_signed_32(argument).map(Exptime::from);
+        match letter {
+            b'k' | b's' | b't' | b'c' | b'f' | b'h' | b'l' | b'P' | b'L' => {}
+            b'O' => self.opaque_too_long = 1 + argument.len() > LIMITS.opaque_bytes_max,
+            b'b' => self.base64 = true,
+            b'v' => self.value = true,
+            b'q' => self.quiet = true,
+            b'u' => self.no_bump = true,
+            b'I' => self.stale = true,
+            b'x' => self.empty_value = true,
+            b'N' => take(&mut self.vivify, exptime(argument), text::META_BAD_TOKEN)?,
+            b'T' => take(&mut self.touch, exptime(argument), text::META_BAD_TOKEN)?,
+            b'R' => take(&mut self.recache, number::low_signed_32(argument), text::META_BAD_TOKEN)?,
+            b'C' => take(&mut self.compare, number::unsigned(argument), text::META_BAD_TOKEN)?,
+            b'E' => take(&mut self.new_cas, number::unsigned(argument), text::META_BAD_TOKEN)?,
+            b'D' => take(&mut self.delta, number::unsigned(argument), text::META_BAD_DELTA)?,
+            b'J' => {
+                self.initial = number::unsigned(argument).ok_or(Fault::Token(text::META_BAD_INITIAL))?;
+            }
+            b'F' => self.client_flags = number::low_unsigned_32(argument).ok_or(Fault::ClientFlags)?,
+            // Without a letter of its own the mode is whatever byte comes next, which is no mode.
+            b'M' => self.mode = Some(argument.first().copied().unwrap_or(b' ')),
+            _ => return Err(Fault::Unknown),
+        }
+        Ok(())
+    }
 }
 
 #[inline]
-fn take<T>(field: &mut Option<T>, value: Option<T>, complaint: &'static str) -> Option<&'static str> {
-    let complaint = if value.is_none() { Some(complaint) } else { None };
+fn take<T>(field: &mut Option<T>, value: Option<T>, complaint: &'static str) -> Result<(), Fault> {
     *field = value;
-    complaint
+    if field.is_some() { Ok(()) } else { Err(Fault::Token(complaint)) }
 }
