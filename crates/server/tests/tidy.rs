@@ -1,5 +1,9 @@
 //! The house rules that a machine can check, over every source file and page of the workspace.
 
+#[path = "tidy/modules.rs"]
+mod modules;
+
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +19,29 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/store/src/prefetch.rs",
     "crates/store/src/ram/pool.rs",
     "crates/store/src/ram/pool/reservation.rs",
+];
+
+/// Modules that name each other: the crate, the folder below `src` and the modules in it. Each group is to be
+/// taken apart; none may be added.
+const CYCLES: &[(&str, &str, &str)] = &[
+    ("bench", "", "calibrate certify commands engine fleet scenario watch"),
+    ("bench", "", "wire workload"),
+    ("bench", "engine", "plan stream tls"),
+    ("bench", "scenario", "server stage"),
+    ("bench", "stats", "bootstrap series"),
+    ("server", "", "budget config dispatch listen session shared ssd worker"),
+    ("server", "config", "option options"),
+];
+
+/// Where the server may name both `larder_protocol` and `larder_store`.
+const MEETING_PLACE: &str = "crates/server/src/session";
+/// Files elsewhere that name both. Each is to be changed or moved; none may be added.
+const MEETINGS_ELSEWHERE: &[&str] = &[
+    "crates/server/src/clock.rs",
+    "crates/server/src/dispatch.rs",
+    "crates/server/src/dispatch/reads.rs",
+    "crates/server/src/dispatch/stats.rs",
+    "crates/server/src/dispatch/writes.rs",
 ];
 
 /// What rustfmt keeps code within (`rustfmt.toml`); it leaves long strings and macros alone.
@@ -184,6 +211,71 @@ fn dead_links(folder: &Path, text: &str) -> Vec<(usize, String)> {
     dead
 }
 
+/// Returns the name from the root and the text of every source file below `folder`.
+fn sources(folder: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    files(folder, "rs", &mut found);
+    let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
+    let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    found.iter().map(|path| (name(path), read(path))).collect()
+}
+
+/// Returns what is found and not listed, and what is listed and no longer found.
+fn differences(found: &BTreeSet<String>, listed: &BTreeSet<String>) -> String {
+    let mut report = String::new();
+    for new in found.difference(listed) {
+        let _ = writeln!(report, "new: {new}");
+    }
+    for gone in listed.difference(found) {
+        let _ = writeln!(report, "no longer true, strike it off the list in tests/tidy.rs: {gone}");
+    }
+    report
+}
+
+fn cycle(krate: &str, folder: &str, modules: &str) -> String {
+    format!("(\"{krate}\", \"{folder}\", \"{modules}\")")
+}
+
+#[test]
+fn no_two_modules_of_a_crate_name_each_other() {
+    let crates = root().join("crates");
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(&crates).expect("the crates can be listed") {
+        let entry = entry.expect("a folder can be listed");
+        let krate = entry.file_name().display().to_string();
+        let sources = sources(&entry.path().join("src"));
+        let files = sources.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        for (folder, modules) in modules::Crate::new(files).cycles() {
+            found.insert(cycle(&krate, &folder, &modules.join(" ")));
+        }
+    }
+    let listed = CYCLES.iter().map(|(krate, folder, modules)| cycle(krate, folder, modules)).collect();
+    let report = differences(&found, &listed);
+    assert!(
+        report.is_empty(),
+        "modules that name each other are not those that tests/tidy.rs lists:\n{report}"
+    );
+}
+
+/// Whether a file of the server names both crates away from the session.
+fn meets_elsewhere(name: &str, text: &str) -> bool {
+    let words = modules::words(text);
+    let names = |krate: &str| words.iter().any(|word| word == krate);
+    let in_session = name == format!("{MEETING_PLACE}.rs") || name.starts_with(&format!("{MEETING_PLACE}/"));
+    !in_session && names("larder_protocol") && names("larder_store")
+}
+
+#[test]
+fn protocol_and_store_meet_in_the_session() {
+    let root = root();
+    let named = sources(&root.join("crates/server/src"));
+    let named = named.into_iter().map(|(name, text)| (format!("crates/server/src/{name}"), text));
+    let found = named.filter(|(name, text)| meets_elsewhere(name, text)).map(|(name, _)| name).collect();
+    let listed = MEETINGS_ELSEWHERE.iter().map(|name| name.to_string()).collect();
+    let report = differences(&found, &listed);
+    assert!(report.is_empty(), "files that name larder_protocol and larder_store:\n{report}");
+}
+
 #[test]
 fn every_source_file_says_first_what_lives_there() {
     check("rs", |_, text| opening(text));
@@ -266,6 +358,16 @@ fn each_rule_can_fail() {
         assert_eq!(unsafe_code("x.rs", harmless), vec![], "{harmless}");
     }
     assert_eq!(unsafe_code("x.rs", &format!("let q = '\"'; {dangerous}")).len(), 1);
+
+    let both = "use larder_protocol::Reply; fn f(s: larder_store::Store) {}";
+    assert!(meets_elsewhere("crates/server/src/sessions.rs", both));
+    assert!(!meets_elsewhere("crates/server/src/session.rs", both));
+    assert!(!meets_elsewhere("crates/server/src/session/output.rs", both));
+    assert!(!meets_elsewhere("crates/server/src/clock.rs", "use larder_protocol::Reply; // larder_store"));
+    let set = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+    assert_eq!(differences(&set(&["a", "b"]), &set(&["b", "a"])), "");
+    assert!(differences(&set(&["a", "b"]), &set(&["a"])).starts_with("new: b"));
+    assert!(differences(&set(&["a"]), &set(&["a", "b"])).ends_with(": b\n"));
 
     let page = "[a](no-such-page.md#part) [b](Cargo.toml) [c](https://e.org/x) [d](#here) `[e](f)`";
     let page = format!("{page}\n```\n[g](h)\n```\n");
