@@ -15,7 +15,7 @@ test: ## install what the tests need where that is possible, then run every suit
 	@scripts/install-test-needs
 	@scripts/test
 
-lint: ## formatting, clippy, documentation, and the dependencies' licences and sources
+lint: ## formatting, commit subjects, clippy, documentation, and the dependencies' licences and sources
 	@scripts/lint
 
 bench: ## measure beside fio and memcached, and write docs/results; ROW=S7 for one row, QUICK=1 to try it

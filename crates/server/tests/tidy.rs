@@ -6,7 +6,9 @@ mod modules;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// The only files that may hold `unsafe`, each block with its proof. Paths count from the workspace's root.
 const UNSAFE_FILES: &[&str] = &[
@@ -274,6 +276,50 @@ fn protocol_and_store_meet_in_the_session() {
     let listed = MEETINGS_ELSEWHERE.iter().map(|name| name.to_string()).collect();
     let report = differences(&found, &listed);
     assert!(report.is_empty(), "files that name larder_protocol and larder_store:\n{report}");
+}
+
+/// Returns what `scripts/commit-subjects` reports about a subject; empty when there is nothing to report.
+fn subject_faults(subject: &str) -> String {
+    let mut script = Command::new(root().join("scripts/commit-subjects"));
+    let script = script.arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut script = script.expect("the script can be run");
+    let mut stdin = script.stdin.take().expect("the input is piped");
+    stdin.write_all(format!("0123abc {subject}\n").as_bytes()).expect("the script reads its input");
+    drop(stdin);
+    let output = script.wait_with_output().expect("the script ends");
+    let report = String::from_utf8(output.stdout).expect("the report is text");
+    assert_eq!(output.status.success(), report.is_empty(), "{subject}: {report}");
+    report
+}
+
+#[test]
+fn commit_subjects_are_checked() {
+    let longest = format!("Add {}", "x".repeat(68));
+    for good in
+        ["Add a flag", "Feed the queue: it starves", "Bring `-m` back", "Use 1.5 bytes an item", &longest]
+    {
+        assert_eq!(subject_faults(good), "", "{good}");
+    }
+    for bad in [
+        &format!("{longest}x"),
+        "add a flag",
+        "Add a flag.",
+        "feat: add a flag",
+        "Store: add a flag",
+        "Fix(store)!: add a flag",
+        "Added a flag",
+        "Adding a flag",
+    ] {
+        assert!(subject_faults(bad).contains(bad), "{bad} is not refused");
+    }
+}
+
+#[test]
+fn commit_subjects_without_history_are_skipped_aloud() {
+    let mut script = Command::new(root().join("scripts/commit-subjects"));
+    let output = script.env("GIT_DIR", "/nonexistent").output().expect("the script can be run");
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && report.contains("SKIPPED"), "{report}");
 }
 
 #[test]
