@@ -1,7 +1,5 @@
 //! What a row of the table of options says: name, form, default, effect. The rows are in `options.rs`.
 
-use super::options::OPTIONS;
-
 /// Names one option of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "each name is the option's long name; the table describes it")]
@@ -162,17 +160,6 @@ pub struct Opt {
 }
 
 impl Opt {
-    /// The row of a long name; memcached's spelling `napi_ids` is known too.
-    pub fn by_long(name: &str) -> Option<&'static Opt> {
-        let name = if name == "napi_ids" { "napi-ids" } else { name };
-        OPTIONS.iter().find(|opt| opt.long == name)
-    }
-
-    /// The row of a letter.
-    pub fn by_short(letter: char) -> Option<&'static Opt> {
-        OPTIONS.iter().find(|opt| opt.short == Some(letter))
-    }
-
     /// The option's environment variable.
     pub fn env_name(&self) -> String {
         format!("LARDER_{}", self.long.to_ascii_uppercase().replace('-', "_"))

@@ -175,6 +175,19 @@ pub const OPTIONS: &[Opt] = {
     ]
 };
 
+impl Opt {
+    /// Returns the row of a long name. memcached's spelling `napi_ids` is known too.
+    pub fn by_long(name: &str) -> Option<&'static Opt> {
+        let name = if name == "napi_ids" { "napi-ids" } else { name };
+        OPTIONS.iter().find(|opt| opt.long == name)
+    }
+
+    /// Returns the row of a letter.
+    pub fn by_short(letter: char) -> Option<&'static Opt> {
+        OPTIONS.iter().find(|opt| opt.short == Some(letter))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
