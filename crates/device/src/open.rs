@@ -162,14 +162,27 @@ impl Found {
             None => held_bytes,
         };
         let (index, count) = options.share.unwrap_or((1, 1));
-        let step = if count == 1 { PAGE_BYTES as u64 } else { SLICE_BYTES };
-        let bytes = total / u64::from(count) / step * step;
+        let bytes = slice_bytes(total, count);
         let bytes_min = HEADER_BYTES.saturating_add(SEGMENTS_MIN.saturating_mul(options.segment_bytes));
         if bytes < bytes_min {
             return Err(OpenError::TooSmall { path: path.clone(), bytes, bytes_min, share_count: count });
         }
         Ok(Slices { index, count, bytes })
     }
+}
+
+impl FileOptions {
+    /// Returns the bytes of data behind the header of this process's slice of `total_bytes`.
+    pub fn data_bytes(&self, total_bytes: u64) -> u64 {
+        let count = self.share.map_or(1, |(_, count)| count);
+        slice_bytes(total_bytes, count).saturating_sub(HEADER_BYTES)
+    }
+}
+
+/// Returns the bytes of one of `count` equal slices.
+fn slice_bytes(total_bytes: u64, count: u32) -> u64 {
+    let step = if count == 1 { PAGE_BYTES as u64 } else { SLICE_BYTES };
+    total_bytes / u64::from(count.max(1)) / step * step
 }
 
 fn lock_range(file: &File, options: &FileOptions, range: Range<u64>) -> Result<(), OpenError> {

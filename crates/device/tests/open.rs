@@ -199,6 +199,7 @@ fn shares_lie_side_by_side() {
     let shares = [2, 3, 1].map(|index| FileDevice::open(&share(&path, size, index, 3)).expect("a share"));
     for (device, byte) in shares.iter().zip(1..) {
         assert_eq!(device.len(), 5 * MIB);
+        assert_eq!(device.len(), share(&path, size, 1, 3).data_bytes(size));
         fill(device, byte);
     }
     for (device, byte) in shares.iter().zip(1..) {

@@ -15,7 +15,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use crate::config::Config;
+use larder_store::{LOG_RECORD_BYTES_MAX, SSD_VALUE_BYTES_MAX};
 
 /// A turn, or a read, of no more bytes than this is light.
 pub(crate) const LIGHT_BYTES: u64 = 64 << 10;
@@ -137,34 +137,44 @@ impl Budget {
     }
 }
 
-/// What memory a daemon takes besides `-m` and `--conn-memory`, in bytes: a fixed part that follows from the
-/// number of threads and connections, whatever peers do.
-pub fn fixed_bytes(config: &Config) -> u64 {
-    let value_bytes = COPIED_VALUE_BYTES_MAX;
-    let thread = crate::worker::buffer_bytes(value_bytes) * 2 + THREAD_BYTES;
+/// Bytes that one receive takes at most.
+pub(crate) const RECEIVE_BYTES: usize = 64 << 10;
+/// A session with more output than this executes nothing further until some of it is sent.
+pub(crate) const OUTPUT_BYTES: usize = 256 << 10;
+/// Bytes that one drive leaves behind besides input and values: heads of replies, places in queues.
+const SLACK_BYTES: usize = 16 << 10;
+
+/// Returns the most bytes that one drive adds to the memory of a connection: input, the rest of a request of known
+/// length, and replies. The last reply holds a value of up to `value_bytes`, the most that is copied.
+pub(crate) fn drive_bytes_max(receive_bytes: usize, output_bytes: usize, value_bytes: usize) -> usize {
+    receive_bytes + output_bytes + 2 * value_bytes + SLACK_BYTES
+}
+
+/// Returns the memory that a daemon takes besides `-m` and `--conn-memory`, in bytes: a fixed part that follows
+/// from the number of threads and connections, whatever peers do.
+pub fn fixed_bytes(threads: usize, connections: u32) -> u64 {
+    let thread = drive_bytes_max(RECEIVE_BYTES, OUTPUT_BYTES, LOG_RECORD_BYTES_MAX) * 2 + THREAD_BYTES;
     PROCESS_BYTES
-        + thread as u64 * config.threads as u64
-        + CONNECTION_BYTES * u64::from(config.conn_limit)
+        + thread as u64 * threads as u64
+        + CONNECTION_BYTES * u64::from(connections)
         + LONE_READ_BYTES
 }
 
-/// The memory of one worker's read buffers that are registered with the kernel, in bytes: part of the budget,
-/// an eighth of it for all workers together.
-pub fn slab_bytes(config: &Config) -> u64 {
-    let share = config.conn_memory_bytes / 8 / config.threads.max(1) as u64;
+/// Returns the memory of one worker's read buffers that are registered with the kernel, in bytes. It is part of the
+/// budget of `limit_bytes`, an eighth for all workers together.
+pub fn slab_bytes(limit_bytes: u64, threads: usize) -> u64 {
+    let share = limit_bytes / 8 / threads.max(1) as u64;
     share.clamp(SLAB_BYTES_MIN, SLAB_BYTES_MAX)
 }
 
-/// The largest value that is copied into a reply.
-const COPIED_VALUE_BYTES_MAX: usize = 128 << 10;
-/// The program, its libraries, and what the allocator keeps for later.
+/// The program, its libraries, and the memory that the allocator keeps for later.
 const PROCESS_BYTES: u64 = 16 << 20;
 /// A thread's stack and I/O queue.
 const THREAD_BYTES: usize = 256 << 10;
 /// A connection that holds nothing.
 const CONNECTION_BYTES: u64 = 1536;
-/// The one read by which the budget may be exceeded: of the largest item on the SSD.
-const LONE_READ_BYTES: u64 = 10 << 20;
+/// The one read by which the budget may be exceeded: of the largest item on the SSD, with its pages' headers.
+const LONE_READ_BYTES: u64 = SSD_VALUE_BYTES_MAX as u64 / 4 * 5;
 const SLAB_BYTES_MIN: u64 = 64 << 10;
 const SLAB_BYTES_MAX: u64 = 4 << 20;
 

@@ -15,10 +15,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::config::{Config, Io};
-use crate::notice::{self, Notice};
 use crate::shared::Shared;
+use crate::startup::notice::{self, Notice};
+use crate::startup::{descriptors, greeting, listen, memory, ssd};
 use crate::worker::{Inbox, Worker};
-use crate::{budget, descriptors, greeting, listen, log, memory, process, ssd};
+use crate::{budget, log, process};
 
 /// Reads and writes that one worker may have under way.
 const QUEUE_DEPTH: u32 = 256;
@@ -189,7 +190,8 @@ fn work(
 
 /// Opens a worker's queue to the devices, out of the memory that connections share with it.
 fn open_io(shared: &Shared, devices: &[Arc<dyn Device>], kind: IoKind) -> Result<Box<dyn IoQueue>, String> {
-    let slab_slots = budget::slab_bytes(&shared.config) / SLOT_BYTES as u64;
+    let slab_slots =
+        budget::slab_bytes(shared.config.conn_memory_bytes, shared.config.threads) / SLOT_BYTES as u64;
     let options = QueueOptions {
         depth: QUEUE_DEPTH,
         slab_slots: slab_slots as u32,

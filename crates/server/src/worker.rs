@@ -22,15 +22,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use larder_device::IoQueue;
-use larder_store::Seconds;
+use larder_store::{Seconds, SsdEvent};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 
+use crate::budget::RECEIVE_BYTES;
 use crate::counters::Counters;
-use crate::listen::Listener;
 use crate::shared::Shared;
-
-pub(crate) use drive::buffer_bytes;
+use crate::startup::listen::Listener;
 
 use accept::Acceptor;
 use connection::Connections;
@@ -160,7 +159,7 @@ impl Worker {
         let mut worker = Worker {
             number,
             in_flight: InFlight::new(queue, &shared.config),
-            input: vec![0; drive::RECEIVE_BYTES],
+            input: vec![0; RECEIVE_BYTES],
             output: Vec::new(),
             reclaim: Reclaim::default(),
             read_is_blocked: false,
@@ -385,7 +384,7 @@ impl Worker {
         if self.number == 0 {
             self.shared.store.upkeep(self.now);
             while let Some(event) = self.shared.store.next_ssd_event() {
-                crate::ssd::report(event);
+                report(event);
             }
             self.accept_again();
         }
@@ -408,5 +407,19 @@ impl Worker {
             }
         }
         Ok(self.connections.is_empty() && (late || self.in_flight.is_empty()))
+    }
+}
+
+/// Logs a change of the SSD tier.
+fn report(event: SsdEvent) {
+    match event {
+        SsdEvent::TurnedOff(seconds) => {
+            tracing::error!(
+                next_try_s = seconds,
+                "the SSD keeps failing: its items are gone, RAM serves alone"
+            );
+        }
+        SsdEvent::ProbeFailed(seconds) => tracing::warn!(next_try_s = seconds, "the SSD still fails"),
+        SsdEvent::TurnedOn => tracing::warn!("the SSD works again: its tier is on, and empty"),
     }
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use larder_device::{Device, IoKind, MemoryDevice, QueueOptions, Wake, open_queue};
-use larder_server::listen;
+use larder_server::startup::listen;
 use larder_server::worker::{Inbox, Worker};
 use support::{Client, Server, set};
 

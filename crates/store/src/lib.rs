@@ -56,9 +56,12 @@ pub use header::{Cold, MadeFor};
 pub use index::hash::KeyHash;
 pub use policy::admission::Admission;
 pub use read::{Loaded, ReadPlan};
+pub use record::{HEADER_BYTES as RECORD_HEADER_BYTES, RAM_ALIGN as RECORD_ALIGN};
 pub use shard::evict::OnFull;
 pub use ssd::health::SsdEvent;
 pub use ssd::write::{SharedWrite, WriteJob};
 pub use ssd::{PAGE_BYTES, SEGMENT_BYTES, SSD_VALUE_BYTES_MAX};
-pub use store::{Ages, Config, ListedItem, MemoryFile, Span, Start, Stats, Step, Store};
+pub use store::{
+    Ages, Config, LOG_RECORD_BYTES_MAX, ListedItem, MemoryFile, Span, Start, Stats, Step, Store,
+};
 pub use value::{LargeValue, Value, ValueParts};

@@ -3,9 +3,9 @@
 use crate::clock::{Expiry, Seconds};
 
 /// Bytes of a record before its key.
-pub(crate) const HEADER_BYTES: usize = 32;
+pub const HEADER_BYTES: usize = 32;
 /// RAM records begin on multiples of this many bytes.
-pub(crate) const RAM_ALIGN: usize = 8;
+pub const RAM_ALIGN: usize = 8;
 /// Bytes of the trailer of a promoted record: the place of its copy on the SSD, 8, and the whole generation of
 /// the segment there, 4.
 pub(crate) const SSD_COPY_BYTES: usize = 12;

@@ -33,6 +33,7 @@ use growth::{Growth, Whereabouts};
 use sweep::Sweep;
 
 pub use ages::Ages;
+pub use layout::LOG_RECORD_BYTES_MAX;
 pub use listing::ListedItem;
 pub use open::{MemoryFile, Start};
 

@@ -53,7 +53,7 @@ pub fn config(config: &Config) -> String {
 
 /// What the daemon's memory is bounded by, as a comment.
 fn bound(config: &Config) -> String {
-    let fixed = fixed_bytes(config).next_multiple_of(MIB);
+    let fixed = fixed_bytes(config.threads, config.conn_limit).next_multiple_of(MIB);
     let sum = config.memory_limit_bytes + config.conn_memory_bytes;
     format!(
         "# resident memory: at most 1.1 x (memory-limit + conn-memory) + {}\n#                  = {} MiB\n",

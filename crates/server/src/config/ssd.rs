@@ -29,15 +29,6 @@ impl SsdShare {
     pub const WHOLE: SsdShare = SsdShare { part: 1, parts: 1 };
     /// The most processes that may share one path.
     pub const PARTS_MAX: u32 = 1024;
-
-    /// Where this share of `length_bytes` lies: its offset and length, both multiples of `unit_bytes` (the
-    /// segment size). Shares never overlap; what does not divide evenly is left unused. A `unit_bytes` of 0
-    /// counts as 1.
-    pub fn slice(self, length_bytes: u64, unit_bytes: u64) -> (u64, u64) {
-        let unit = unit_bytes.max(1);
-        let each = length_bytes / unit / u64::from(self.parts.max(1)) * unit;
-        (each * u64::from(self.part.saturating_sub(1)), each)
-    }
 }
 
 /// The smallest size a path may be given. Less is almost always a path that ends in a colon and digits.
@@ -151,20 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_counted_from_one_and_do_not_overlap() {
+    fn shares_are_counted_from_one() {
         assert_eq!(ssd_share("3/8"), Ok(SsdShare { part: 3, parts: 8 }));
         for text in ["0/8", "9/8", "8", "a/b", "1/0", "", "1/2/3", "-1/2"] {
             assert!(ssd_share(text).is_err(), "{text}");
         }
         assert!(ssd_share("1/2000").is_err());
-        let unit = 16;
-        let mut end = 0;
-        for part in 1..=3 {
-            let (offset, length) = SsdShare { part, parts: 3 }.slice(1000, unit);
-            assert_eq!((offset, length), (end, 320));
-            end = offset + length;
-        }
-        assert!(end <= 1000);
-        assert_eq!(SsdShare::WHOLE.slice(1000, unit), (0, 992));
     }
 }

@@ -7,19 +7,13 @@ use std::os::fd::AsRawFd;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::Worker;
-use crate::budget::Claim;
+use crate::budget::{Claim, OUTPUT_BYTES, RECEIVE_BYTES, drive_bytes_max};
 use crate::session::{Ctx, Session, Wait};
 
-/// One receive takes at most this many bytes before others get their turn.
-pub(super) const RECEIVE_BYTES: usize = 64 << 10;
-/// The same where memory is short.
+/// [`RECEIVE_BYTES`] where memory is short.
 const RECEIVE_BYTES_TIGHT: usize = 4 << 10;
-/// A session with more than this to send executes nothing further until some of it is sent.
-const OUTPUT_BYTES: usize = 256 << 10;
-/// The same where memory is short.
+/// [`OUTPUT_BYTES`] where memory is short.
 const OUTPUT_BYTES_TIGHT: usize = 64 << 10;
-/// What else one drive may leave behind: heads of replies, places in queues.
-const SLACK_BYTES: usize = 16 << 10;
 /// How often a connection that is sent what it asked for goes on before others get their turn.
 const ROUNDS: u32 = 4;
 /// What a connection whose turn it is may read before the next one has its turn; one larger read goes alone.
@@ -39,17 +33,6 @@ struct Grant {
 pub(super) struct ReadShare {
     pub(super) reads: usize,
     pub(super) bytes: usize,
-}
-
-/// The most bytes that one drive adds to what a connection holds: input, with a request that is completed by
-/// known length, and replies, of which the last may be as large as values are that are copied.
-fn drive_bytes_max(receive_bytes: usize, output_bytes: usize, value_bytes: usize) -> usize {
-    receive_bytes + output_bytes + 2 * value_bytes + SLACK_BYTES
-}
-
-/// The memory that a worker's own buffers take, in bytes, with values of up to `value_bytes` copied.
-pub(crate) fn buffer_bytes(value_bytes: usize) -> usize {
-    drive_bytes_max(RECEIVE_BYTES, OUTPUT_BYTES, value_bytes)
 }
 
 impl Worker {

@@ -69,7 +69,7 @@ fn it_warns_of_what_an_operator_may_not_expect() {
     let (_, second, _) = said(folder, &[&args[..], &["0.0.0.0"]].concat());
     assert!(second.contains("the SSD tier starts empty"), "{second}");
     assert!(second.contains("level=warn msg=\"listening on every interface without auth"), "{second}");
-    if larder_server::host::memory_bytes().is_some_and(|bytes| bytes < 100 << 30) {
+    if larder_server::startup::host::memory_bytes().is_some_and(|bytes| bytes < 100 << 30) {
         let (_, text, _) = said(Folder::new(), &["-m", "100g", "-l", "127.0.0.1", "--ssd", "none"]);
         assert!(text.contains("-m 100 GiB and --conn-memory 64 MiB are more than the"), "{text}");
     }

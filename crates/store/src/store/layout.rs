@@ -65,8 +65,9 @@ const GHOSTS_PER_RAM_ITEM_MAX: u64 = 4;
 /// A segment without an SSD. Records of the log go on from one to the next, and half a segment is the mean loss
 /// behind a large record. With an SSD they are larger, since a large record is written segment by segment.
 const RAM_SEGMENT_BYTES: u64 = 8 << 10;
-/// Without an SSD, the longest record of the log, in bytes, and in parts of a shard's RAM.
-const LOG_RECORD_BYTES_MAX: usize = 128 << 10;
+/// The longest record of the log, in bytes. A longer one has RAM segments of its own.
+pub const LOG_RECORD_BYTES_MAX: usize = 128 << 10;
+/// The same without an SSD, in parts of a shard's RAM.
 const LOG_RECORD_SHARE: usize = 32;
 /// What each carved region may lose to alignment.
 const ALIGN_SLACK: u64 = 64;

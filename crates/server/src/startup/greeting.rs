@@ -4,17 +4,14 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use larder_device::Bytes;
-use larder_store::Stats;
+use larder_store::{RECORD_ALIGN, RECORD_HEADER_BYTES, Stats};
 
+use super::listen::Listener;
+use super::ssd::Ssd;
+use super::{host, memory};
 use crate::config::{Config, Personality};
-use crate::listen::Listener;
 use crate::shared::Shared;
-use crate::ssd::Ssd;
-use crate::{host, memory};
 
-/// Bytes of a record besides key and value, and what records are aligned to.
-const RECORD_BYTES: u64 = 32;
-const RECORD_ALIGN: u64 = 8;
 /// What of both tiers and the index items fill; the rest is lost at the ends of segments and pages.
 const FILL_PERCENT: u64 = 99;
 const INDEX_FILL_PERCENT: u64 = 95;
@@ -86,7 +83,8 @@ fn warnings(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &Ssd) -
 /// About how many items of the expected size there is room for, in both tiers together.
 fn items(config: &Config, stats: &Stats, ssd: &Ssd) -> u64 {
     let ssd_bytes: u64 = ssd.spans.iter().map(|span| span.bytes).sum();
-    let record_bytes = (config.item_size_bytes + RECORD_BYTES).next_multiple_of(RECORD_ALIGN);
+    let record_bytes =
+        (config.item_size_bytes + RECORD_HEADER_BYTES as u64).next_multiple_of(RECORD_ALIGN as u64);
     let fit = (stats.ram_tier_bytes + ssd_bytes) / record_bytes * FILL_PERCENT / 100;
     fit.min(stats.index_capacity_max * INDEX_FILL_PERCENT / 100)
 }

@@ -13,11 +13,11 @@ use larder_store::{
     Cold, Config as StoreConfig, MadeFor, MemoryFile, OpenError, SEGMENT_BYTES, Span, Start, Store,
 };
 
+use super::owned_file::OwnedFile;
+use super::ssd::{self, Ssd};
+use super::state::{self, Found, StateFile};
 use crate::clock::Clock;
 use crate::config::{Config, show_size};
-use crate::owned_file::OwnedFile;
-use crate::ssd::{self, Ssd};
-use crate::state::{self, Found, StateFile};
 
 /// An opened store, and what belongs to its memory.
 pub struct Opened {

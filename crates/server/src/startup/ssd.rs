@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use larder_device::Bytes;
 use larder_device::{Device, FileDevice, FileOptions, Origin};
-use larder_store::{SEGMENT_BYTES, Span, SsdEvent};
+use larder_store::{SEGMENT_BYTES, Span};
 
+use super::owned_file;
 use crate::config::{Config, Personality, SsdPath, SsdShare};
-use crate::owned_file;
 
 /// The SSD tier, opened and locked for this process.
 pub struct Ssd {
@@ -29,17 +29,9 @@ pub struct Ssd {
 pub fn open(config: &Config) -> Result<Ssd, String> {
     let mut ssd = Ssd { files: vec![], spans: vec![], described: vec![], warnings: vec![] };
     for (number, path) in config.ssd.iter().enumerate() {
-        let options = FileOptions {
-            size_bytes: path.size_bytes,
-            share: (config.ssd_share != SsdShare::WHOLE)
-                .then_some((config.ssd_share.part, config.ssd_share.parts)),
-            format: config.ssd_format,
-            create_parents: is_default(config, &path.path),
-            segment_bytes: SEGMENT_BYTES,
-            path: path.path.clone(),
-        };
         check_place(&path.path)?;
-        let device = FileDevice::open(&options).map_err(|error| format!("--ssd: {error}"))?;
+        let device =
+            FileDevice::open(&file_options(config, path)).map_err(|error| format!("--ssd: {error}"))?;
         let shown = path.path.display();
         if !device.is_direct() {
             ssd.warnings.push(format!(
@@ -53,6 +45,19 @@ pub fn open(config: &Config) -> Result<Ssd, String> {
         ssd.files.push(device);
     }
     Ok(ssd)
+}
+
+/// Returns the options to open one path with.
+fn file_options(config: &Config, ssd: &SsdPath) -> FileOptions {
+    let SsdShare { part, parts } = config.ssd_share;
+    FileOptions {
+        size_bytes: ssd.size_bytes,
+        share: (config.ssd_share != SsdShare::WHOLE).then_some((part, parts)),
+        format: config.ssd_format,
+        create_parents: is_default(config, &ssd.path),
+        segment_bytes: SEGMENT_BYTES,
+        path: ssd.path.clone(),
+    }
 }
 
 /// Refuses a path that leads where another user wants it to. A missing directory is reported, or made, when the
@@ -97,20 +102,6 @@ impl Ssd {
     }
 }
 
-/// Logs a change of the SSD tier.
-pub fn report(event: SsdEvent) {
-    match event {
-        SsdEvent::TurnedOff(seconds) => {
-            tracing::error!(
-                next_try_s = seconds,
-                "the SSD keeps failing: its items are gone, RAM serves alone"
-            );
-        }
-        SsdEvent::ProbeFailed(seconds) => tracing::warn!(next_try_s = seconds, "the SSD still fails"),
-        SsdEvent::TurnedOn => tracing::warn!("the SSD works again: its tier is on, and empty"),
-    }
-}
-
 /// Names the paths as they are given, and the share of them, whatever they hold.
 pub fn names(config: &Config) -> Vec<u8> {
     let share = format!("{}/{}", config.ssd_share.part, config.ssd_share.parts);
@@ -122,14 +113,11 @@ pub fn names(config: &Config) -> Vec<u8> {
 /// size is not given.
 pub fn foreseen(config: &Config) -> Option<Vec<Span>> {
     let span = |(device, path): (usize, &SsdPath)| {
-        let (_, bytes) = config.ssd_share.slice(path.size_bytes?, SHARE_UNIT_BYTES);
-        Some(Span { device, offset: 0, bytes: bytes.saturating_sub(SHARE_UNIT_BYTES) })
+        let bytes = file_options(config, path).data_bytes(path.size_bytes?);
+        Some(Span { device, offset: 0, bytes })
     };
     config.ssd.iter().enumerate().map(span).collect()
 }
-
-/// Shares begin on multiples of this, and the first of each holds the superblock.
-const SHARE_UNIT_BYTES: u64 = 1 << 20;
 
 /// Whether the path is the one that no option named: only there are directories made.
 fn is_default(config: &Config, path: &Path) -> bool {

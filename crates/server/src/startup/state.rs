@@ -22,8 +22,9 @@ use larder_store::Seconds;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
+use super::owned_file;
 use crate::clock::Clock;
-use crate::owned_file;
+
 use page::{AT_BASE, AT_BYTES, AT_SECOND, AT_SUM, PAGE_BYTES, VERSION, encode, read_page, word};
 
 /// Where in the file the memory begins.

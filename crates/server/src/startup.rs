@@ -1,0 +1,12 @@
+//! Everything that runs once, before the first connection is served: opens the SSD tier, the store's memory and
+//! the sockets, each so that no file of another program or user is touched.
+
+pub mod descriptors;
+pub mod greeting;
+pub mod host;
+pub mod listen;
+pub mod memory;
+pub mod notice;
+pub mod owned_file;
+pub mod ssd;
+pub mod state;
