@@ -9,8 +9,6 @@ pub mod clock;
 pub mod config;
 pub mod counters;
 pub mod daemon;
-mod dispatch;
-pub mod echo;
 pub mod log;
 pub mod prefixes;
 pub mod process;

@@ -9,7 +9,7 @@ use larder_store::Admission;
 use super::error::ConfigError;
 use super::layer::{Key, Layer};
 use super::option::Id;
-use super::resolved::{Config, Io, Personality, Protocol, TcpPort, UnixSocket};
+use super::resolved::{Config, Io, Personality, Protocol, TcpPort, UnixSocket, word};
 use super::ssd::{SsdShare, ssd_share};
 use super::typed::Values;
 use super::values::{self, GIB, KIB, MIB};
@@ -18,8 +18,7 @@ use super::values::{self, GIB, KIB, MIB};
 /// room.
 const DEFAULT_SSD_MEMORY_MIN: u64 = 8 * MIB;
 
-/// Resolves the merged layers. `raw` gets the defaults that are worked out added, so that `--print-config`
-/// shows them.
+/// Resolves the merged layers. `raw` gets the computed defaults added, so that `--print-config` shows them.
 ///
 /// # Errors
 /// A value out of bounds (64, or 78 from a file), or values that exclude each other (78).
@@ -32,7 +31,65 @@ pub(super) fn resolve(
 ) -> Result<Config, ConfigError> {
     compute_defaults(&mut raw, personality, variables, cores, &mut warnings)?;
     let values = Values { raw: &raw };
+    check_bounds(&values)?;
+    let (unix_socket, tcp_port) = (unix_socket(&values)?, tcp_port(&values)?);
+    check_conflicts(&values, unix_socket.is_some() || tcp_port != TcpPort::Off)?;
+    warn(&values, &mut warnings)?;
+    Ok(Config {
+        personality,
+        listen: if unix_socket.is_some() { Vec::new() } else { values.listen()? },
+        tcp_port,
+        unix_socket,
+        port_file: variables.get("MEMCACHED_PORT_FILENAME").map(PathBuf::from),
+        backlog: values.number(Id::ListenBacklog)?,
+        conn_limit: values.number(Id::ConnLimit)?,
+        conn_limit_fast: word(&raw, "maxconns_fast") == "yes",
+        conn_memory_bytes: values.size(Id::ConnMemory)?,
+        idle_timeout: idle_timeout(&raw),
+        protocol: protocol(&values),
+        threads: values.number(Id::Threads)?,
+        reqs_per_event: values.number(Id::MaxReqsPerEvent)?,
+        memory_limit_bytes: values.size(Id::MemoryLimit)?,
+        index_memory_bytes: index_memory_bytes(&values)?,
+        item_size_bytes: values.size(Id::ItemSize)?,
+        item_size_max_bytes: values.size(Id::MaxItemSize)?,
+        evictions: !values.flag(Id::DisableEvictions),
+        memory_file: values.path(Id::MemoryFile),
+        state_file: values.path(Id::StateFile),
+        lock_memory: values.flag(Id::LockMemory),
+        ssd: values.ssd()?,
+        ssd_share: values.optional(Id::SsdShare, ssd_share)?.unwrap_or(SsdShare::WHOLE),
+        ssd_format: values.flag(Id::SsdFormat),
+        ssd_write_limit: values.optional(Id::SsdWriteLimit, values::rate)?,
+        ssd_write_wait: Duration::from_millis(values.number(Id::SsdWriteWait)?),
+        ssd_admission: ssd_admission(&values),
+        ssd_live_percent: values.number(Id::SsdLivePercent)?,
+        io: io(&values),
+        cas: !values.flag(Id::DisableCas),
+        flush_all: !values.flag(Id::DisableFlushAll),
+        dumping: !values.flag(Id::DisableDumping),
+        shutdown: values.flag(Id::EnableShutdown),
+        prefix_delimiter: values.optional(Id::PrefixDelimiter, values::delimiter)?.unwrap_or(b':'),
+        stats_detail: raw.is_given(Key::Opt(Id::PrefixDelimiter)),
+        lru_crawler: word(&raw, "lru_crawler") == "yes",
+        lru_maintainer: word(&raw, "lru_maintainer") == "yes",
+        daemon: values.flag(Id::Daemon),
+        user: raw.last(Key::Opt(Id::User)).map(|given| given.text.clone()),
+        pidfile: values.path(Id::Pidfile),
+        verbosity: values.verbosity(),
+        warnings,
+        ignored: Config::without_effect(&raw),
+        raw,
+    })
+}
 
+fn check_bounds(values: &Values<'_>) -> Result<(), ConfigError> {
+    check_memory(values)?;
+    check_ssd(values)?;
+    check_slab_values(values)
+}
+
+fn check_memory(values: &Values<'_>) -> Result<(), ConfigError> {
     let memory_limit_bytes = values.size(Id::MemoryLimit)?;
     values.require(Id::MemoryLimit, memory_limit_bytes >= MIB, "the memory limit must be 1m or more")?;
     let item_size_max_bytes = values.size(Id::MaxItemSize)?;
@@ -43,118 +100,102 @@ pub(super) fn resolve(
         values::show_size(memory_limit_bytes)
     );
     values.require(Id::MaxItemSize, item_size_max_bytes <= memory_limit_bytes / 2, &half)?;
-    let item_size_bytes = values.size(Id::ItemSize)?;
-    let sensible = (1..=item_size_max_bytes).contains(&item_size_bytes);
+    let is_typical = (1..=item_size_max_bytes).contains(&values.size(Id::ItemSize)?);
     values.require(
         Id::ItemSize,
-        sensible,
+        is_typical,
         "the typical item must be between 1 byte and the max item size",
     )?;
-    let index_memory_bytes = values.optional(Id::IndexMemory, |text| values::size(text, MIB))?;
-    let fits = index_memory_bytes.is_none_or(|bytes| bytes > 0 && bytes < memory_limit_bytes);
+    let fits = index_memory_bytes(values)?.is_none_or(|bytes| bytes > 0 && bytes < memory_limit_bytes);
     values.require(Id::IndexMemory, fits, "the index must be smaller than the memory limit it is part of")?;
-    let conn_memory_bytes = values.size(Id::ConnMemory)?;
-    values.require(Id::ConnMemory, conn_memory_bytes >= MIB, "connections need 1m or more")?;
-    let ssd_write_limit = values.optional(Id::SsdWriteLimit, values::rate)?;
+    values.require(Id::ConnMemory, values.size(Id::ConnMemory)? >= MIB, "connections need 1m or more")
+}
+
+fn check_ssd(values: &Values<'_>) -> Result<(), ConfigError> {
     values.require(
         Id::SsdWriteLimit,
-        ssd_write_limit != Some(0),
+        values.optional(Id::SsdWriteLimit, values::rate)? != Some(0),
         "must be more than 0; leave it out for no limit, or say --ssd none",
-    )?;
-    refuse_odd_slab_values(&values)?;
+    )
+}
 
-    let unix_socket = match values.path(Id::UnixSocket) {
-        Some(path) => Some(UnixSocket { path, mode: values.parsed(Id::UnixMask, values::octal)? }),
-        None => None,
-    };
-    let tcp_port = match values.number::<i32>(Id::Port)? {
-        0 => TcpPort::Off,
-        port => u16::try_from(port).map_or(TcpPort::Ephemeral, TcpPort::Fixed),
-    };
-    if unix_socket.is_none() && tcp_port == TcpPort::Off {
+/// Refuses values that memcached refuses, although nothing depends on them here: its users know the refusals.
+fn check_slab_values(values: &Values<'_>) -> Result<(), ConfigError> {
+    let factor = values.optional(Id::SlabGrowthFactor, values::decimal)?;
+    let message = "factor must be greater than 1";
+    values.require(Id::SlabGrowthFactor, factor.is_none_or(|factor| factor > 1.0), message)
+}
+
+fn check_conflicts(values: &Values<'_>, listens: bool) -> Result<(), ConfigError> {
+    if !listens {
         let message = "there is nothing to listen on: -p 0 switches TCP off, and -s gives no Unix socket";
         return Err(ConfigError::Impossible(message.to_string()));
-    }
-    if values.number::<u32>(Id::UdpPort)? != 0 {
-        warnings.push("UDP is not served; -U has no effect".to_string());
     }
     if values.path(Id::MemoryFile).is_some() && values.path(Id::StateFile).is_some() {
         let message = "--memory-file and --state-file exclude each other: the first keeps what the second \
                        saves, until the machine is started anew";
         return Err(ConfigError::Impossible(message.to_string()));
     }
-    let threads = values.number(Id::Threads)?;
+    Ok(())
+}
+
+fn warn(values: &Values<'_>, warnings: &mut Vec<String>) -> Result<(), ConfigError> {
+    if values.number::<u32>(Id::UdpPort)? != 0 {
+        warnings.push("UDP is not served; -U has no effect".to_string());
+    }
+    let threads: usize = values.number(Id::Threads)?;
     if threads > 64 {
         warnings
             .push(format!("{threads} threads are a great many; as many as there are cores is usual (-t)"));
     }
-
-    let mut config = Config {
-        personality,
-        listen: if unix_socket.is_some() { Vec::new() } else { values.listen()? },
-        tcp_port,
-        unix_socket,
-        port_file: variables.get("MEMCACHED_PORT_FILENAME").map(PathBuf::from),
-        backlog: values.number(Id::ListenBacklog)?,
-        conn_limit: values.number(Id::ConnLimit)?,
-        conn_limit_fast: false,
-        conn_memory_bytes,
-        idle_timeout: None,
-        protocol: match values.text(Id::Protocol) {
-            "ascii" => Protocol::Ascii,
-            "binary" => Protocol::Binary,
-            _ => Protocol::Auto,
-        },
-        threads,
-        reqs_per_event: values.number(Id::MaxReqsPerEvent)?,
-        memory_limit_bytes,
-        index_memory_bytes,
-        item_size_bytes,
-        item_size_max_bytes,
-        evictions: !values.flag(Id::DisableEvictions),
-        memory_file: values.path(Id::MemoryFile),
-        state_file: values.path(Id::StateFile),
-        lock_memory: values.flag(Id::LockMemory),
-        ssd: values.ssd()?,
-        ssd_share: values.optional(Id::SsdShare, ssd_share)?.unwrap_or(SsdShare::WHOLE),
-        ssd_format: values.flag(Id::SsdFormat),
-        ssd_write_limit,
-        ssd_write_wait: Duration::from_millis(values.number(Id::SsdWriteWait)?),
-        ssd_admission: match values.text(Id::SsdAdmission) {
-            "returning" => Admission::Returning,
-            _ => Admission::All,
-        },
-        ssd_live_percent: values.number(Id::SsdLivePercent)?,
-        io: match values.text(Id::Io) {
-            "uring" => Io::Uring,
-            "threads" => Io::Threads,
-            _ => Io::Auto,
-        },
-        cas: !values.flag(Id::DisableCas),
-        flush_all: !values.flag(Id::DisableFlushAll),
-        dumping: !values.flag(Id::DisableDumping),
-        shutdown: values.flag(Id::EnableShutdown),
-        prefix_delimiter: values.optional(Id::PrefixDelimiter, values::delimiter)?.unwrap_or(b':'),
-        stats_detail: raw.is_given(Key::Opt(Id::PrefixDelimiter)),
-        lru_crawler: false,
-        lru_maintainer: false,
-        daemon: values.flag(Id::Daemon),
-        user: values.raw.last(Key::Opt(Id::User)).map(|given| given.text.clone()),
-        pidfile: values.path(Id::Pidfile),
-        verbosity: values.verbosity(),
-        warnings,
-        ignored: Config::without_effect(&raw),
-        raw,
-    };
-    config.conn_limit_fast = config.word("maxconns_fast") == "yes";
-    config.lru_crawler = config.word("lru_crawler") == "yes";
-    config.lru_maintainer = config.word("lru_maintainer") == "yes";
-    let idle_s = config.word("idle_timeout").parse().unwrap_or(0);
-    config.idle_timeout = (idle_s > 0).then(|| Duration::from_secs(idle_s));
-    Ok(config)
+    Ok(())
 }
 
-/// The defaults that depend on the machine, the name or another option.
+fn unix_socket(values: &Values<'_>) -> Result<Option<UnixSocket>, ConfigError> {
+    let Some(path) = values.path(Id::UnixSocket) else { return Ok(None) };
+    Ok(Some(UnixSocket { path, mode: values.parsed(Id::UnixMask, values::octal)? }))
+}
+
+fn tcp_port(values: &Values<'_>) -> Result<TcpPort, ConfigError> {
+    Ok(match values.number::<i32>(Id::Port)? {
+        0 => TcpPort::Off,
+        port => u16::try_from(port).map_or(TcpPort::Ephemeral, TcpPort::Fixed),
+    })
+}
+
+fn index_memory_bytes(values: &Values<'_>) -> Result<Option<u64>, ConfigError> {
+    values.optional(Id::IndexMemory, |text| values::size(text, MIB))
+}
+
+fn idle_timeout(raw: &Layer) -> Option<Duration> {
+    let seconds = word(raw, "idle_timeout").parse().unwrap_or(0);
+    (seconds > 0).then(|| Duration::from_secs(seconds))
+}
+
+fn protocol(values: &Values<'_>) -> Protocol {
+    match values.text(Id::Protocol) {
+        "ascii" => Protocol::Ascii,
+        "binary" => Protocol::Binary,
+        _ => Protocol::Auto,
+    }
+}
+
+fn ssd_admission(values: &Values<'_>) -> Admission {
+    match values.text(Id::SsdAdmission) {
+        "returning" => Admission::Returning,
+        _ => Admission::All,
+    }
+}
+
+fn io(values: &Values<'_>) -> Io {
+    match values.text(Id::Io) {
+        "uring" => Io::Uring,
+        "threads" => Io::Threads,
+        _ => Io::Auto,
+    }
+}
+
+/// Adds the defaults that depend on the machine, the name or another option.
 fn compute_defaults(
     raw: &mut Layer,
     personality: Personality,
@@ -193,15 +234,8 @@ fn compute_defaults(
     Ok(())
 }
 
-/// The user's cache directory, as the XDG base directory specification has it: a relative one does not count.
+/// Returns the user's cache directory by the XDG base directory specification, which ignores a relative one.
 fn cache_directory(variables: &BTreeMap<String, String>) -> Option<PathBuf> {
     let absolute = |name: &str| variables.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-}
-
-/// memcached refuses these even where nothing depends on them here, and its users know the refusals.
-fn refuse_odd_slab_values(values: &Values<'_>) -> Result<(), ConfigError> {
-    let factor = values.optional(Id::SlabGrowthFactor, values::decimal)?;
-    let message = "factor must be greater than 1";
-    values.require(Id::SlabGrowthFactor, factor.is_none_or(|factor| factor > 1.0), message)
 }

@@ -171,10 +171,7 @@ impl Config {
 
     /// The value of an `-o` word: as given, or its default; empty for a name that is no word.
     pub fn word(&self, name: &str) -> &str {
-        match Word::by_name(name) {
-            Some(word) => self.raw.last(Key::Word(word.name)).map_or(word.default, |given| &given.text),
-            None => "",
-        }
+        word(&self.raw, name)
     }
 
     /// Options given without effect, with their origins.
@@ -192,5 +189,13 @@ impl Config {
             }
         }
         names
+    }
+}
+
+/// Returns the value of an `-o` word: as given, or its default; empty for a name that is no word.
+pub(super) fn word<'a>(raw: &'a Layer, name: &str) -> &'a str {
+    match Word::by_name(name) {
+        Some(word) => raw.last(Key::Word(word.name)).map_or(word.default, |given| &given.text),
+        None => "",
     }
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 use larder_protocol::{ItemInfo, Outcome, OwnedReply, Store as StoreRequest, StoreMode, body_tail_is_valid};
 use larder_store::{Call, Incoming, OnFull, Payload, Put, PutMode, Step};
 
-use super::{Ctx, Served, Session};
-use crate::dispatch;
+use super::{Ctx, Served, Session, commands};
 
 /// A large value on its way in.
 pub(crate) struct Receiving {
@@ -58,7 +57,7 @@ impl Session {
         let key = request.key.bytes();
         let value_len = request.value_len as usize;
         let hash = ctx.shared.store.hash(key);
-        if dispatch::is_too_large(ctx, key.len(), value_len) {
+        if commands::is_too_large(ctx, key.len(), value_len) {
             self.refuse_too_large(ctx, request, hash);
             self.swallow = value_len as u64 + tail as u64;
             return Begun::Taken;
@@ -74,7 +73,7 @@ impl Session {
                 self.receiving = Some(Box::new(Receiving {
                     incoming: Some(incoming),
                     key: key.into(),
-                    put: dispatch::put_of(ctx, request),
+                    put: commands::put_of(ctx, request),
                     reply: request.reply.to_owned_reply(),
                     is_cas: request.compare.is_some(),
                     tail_len: tail,
@@ -86,7 +85,7 @@ impl Session {
             _ => {
                 self.room_since = None;
                 if request.mode == StoreMode::Set && request.compare.is_none() {
-                    dispatch::forget(ctx, key, hash);
+                    commands::forget(ctx, key, hash);
                 }
                 ctx.counters.store_no_memory.up();
                 request.reply.outcome(self.out.tail(), key, Outcome::OutOfMemory, &ItemInfo::default());
@@ -184,7 +183,7 @@ impl Session {
     fn answer_no_memory(&mut self, ctx: &Ctx<'_>, receiving: &Receiving) {
         self.room_since = None;
         if receiving.put.mode == PutMode::Set && receiving.put.compare.is_none() {
-            dispatch::forget(ctx, &receiving.key, ctx.shared.store.hash(&receiving.key));
+            commands::forget(ctx, &receiving.key, ctx.shared.store.hash(&receiving.key));
         }
         ctx.counters.store_no_memory.up();
         let reply = receiving.reply.reply();
@@ -223,8 +222,8 @@ impl Session {
             Step::Done(result) => {
                 self.room_since = None;
                 let reply = receiving.reply.reply();
-                let outcome = dispatch::Stored { result, is_cas: receiving.is_cas, value_len };
-                dispatch::answer_put(ctx, self.out.tail(), &reply, &receiving.key, outcome);
+                let outcome = commands::Stored { result, is_cas: receiving.is_cas, value_len };
+                commands::answer_put(ctx, self.out.tail(), &reply, &receiving.key, outcome);
                 Served::Done
             }
             Step::NoMemory => {

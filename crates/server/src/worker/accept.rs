@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with};
 
 use super::Worker;
+use crate::session::TOO_MANY_CONNECTIONS;
 
 /// Connections taken from one listener before other events get their turn.
 const ACCEPTED_MAX: usize = 64;
@@ -86,7 +87,7 @@ fn spare() -> Option<OwnedFd> {
 
 /// Tells a client that there are too many, and closes its connection.
 fn refuse(socket: OwnedFd) {
-    let line = format!("{}\r\n", larder_protocol::text::TOO_MANY_CONNECTIONS);
+    let line = format!("{}\r\n", TOO_MANY_CONNECTIONS);
     let _ = rustix::net::send(&socket, line.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
     let _ = rustix::net::shutdown(&socket, Shutdown::Write);
     let mut piece = [0; PIECE_BYTES];

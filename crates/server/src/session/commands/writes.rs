@@ -2,32 +2,32 @@
 
 use larder_protocol::{Arith, Delete, Flush, ItemInfo, Outcome, Reply, Store as StoreRequest, StoreMode};
 use larder_store::{
-    ArithResult, Call, Expiry, KeyHash, OnFull, Payload, Put, PutMode, PutResult, Remove, RemoveResult, Step,
+    ArithResult, Call, Expiry, KeyHash, OnFull, Payload, Put, PutMode, PutResult, RECORD_HEADER_BYTES,
+    Remove, RemoveResult, Step,
 };
 
 use super::{compare_of, is_meta, shown_cas};
 use crate::prefixes::Event;
 use crate::session::{Ctx, Served, Session};
 
-/// How storing ended, and what its answer may tell.
-pub(crate) struct Stored {
+/// The result of storing an item, with the facts that its reply may tell.
+pub(in crate::session) struct Stored {
     pub result: PutResult,
     pub is_cas: bool,
     pub value_len: u32,
 }
 
-/// What memcached adds to key and value before it compares with `-I`: its item header, a cas unique, a NUL,
-/// CR LF.
+/// The bytes that memcached adds to key and value before it compares with `-I`: its item header, a cas unique, a
+/// NUL, CR LF.
 const MEMCACHED_OVERHEAD_BYTES: usize = 48 + 8 + 1 + 2;
 
-/// Whether an item is larger than `-I` allows.
-pub(crate) fn is_too_large(ctx: &Ctx<'_>, key_len: usize, value_len: usize) -> bool {
+/// Returns whether an item is larger than `-I` allows.
+pub(in crate::session) fn is_too_large(ctx: &Ctx<'_>, key_len: usize, value_len: usize) -> bool {
     (key_len + value_len + MEMCACHED_OVERHEAD_BYTES) as u64 > ctx.shared.config.item_size_max_bytes
 }
 
-/// The store's request.
-pub(crate) fn put_of(ctx: &Ctx<'_>, request: &StoreRequest<'_>) -> Put {
-    let expiry = |exptime| ctx.shared.clock.expiry(exptime, ctx.now);
+/// Returns the store's request for a set and its kind.
+pub(in crate::session) fn put_of(ctx: &Ctx<'_>, request: &StoreRequest<'_>) -> Put {
     Put {
         mode: match request.mode {
             StoreMode::Set => PutMode::Set,
@@ -37,7 +37,7 @@ pub(crate) fn put_of(ctx: &Ctx<'_>, request: &StoreRequest<'_>) -> Put {
             StoreMode::Prepend => PutMode::Prepend,
         },
         client_flags: request.flags,
-        expiry: expiry(request.exptime),
+        expiry: ctx.expiry(request.exptime),
         // As in memcached, the binary wire's stores go without a compare where the text wire's cannot succeed.
         compare: match request.reply {
             Reply::Binary { .. } if !ctx.shared.config.cas => None,
@@ -45,20 +45,26 @@ pub(crate) fn put_of(ctx: &Ctx<'_>, request: &StoreRequest<'_>) -> Put {
         },
         new_cas: request.new_cas,
         invalidate: request.invalidate,
-        vivify: request.vivify.map(expiry),
+        vivify: request.vivify.map(|exptime| ctx.expiry(exptime)),
         key_is_binary: request.key.is_base64(),
         item_bytes_max: (ctx.shared.config.item_size_max_bytes as usize)
-            .saturating_sub(MEMCACHED_OVERHEAD_BYTES - 32),
+            .saturating_sub(MEMCACHED_OVERHEAD_BYTES - RECORD_HEADER_BYTES),
     }
 }
 
-/// A set that fails must not leave the old value to be read.
-pub(crate) fn forget(ctx: &Ctx<'_>, key: &[u8], hash: KeyHash) {
+/// Removes the item of a set that failed: its old value must not be read any more.
+pub(in crate::session) fn forget(ctx: &Ctx<'_>, key: &[u8], hash: KeyHash) {
     ctx.shared.store.forget(&Call { key, hash, now: ctx.now, loaded: None, on_full: OnFull::Drop });
 }
 
-/// Says how storing ended.
-pub(crate) fn answer_put(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>, key: &[u8], stored: Stored) {
+/// Encodes the reply to a set and its kind, and counts it.
+pub(in crate::session) fn answer_put(
+    ctx: &Ctx<'_>,
+    out: &mut Vec<u8>,
+    reply: &Reply<'_>,
+    key: &[u8],
+    stored: Stored,
+) {
     let counters = ctx.counters;
     counters.cmd_set.up();
     if is_meta(reply) {
@@ -96,8 +102,13 @@ pub(crate) fn answer_put(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>, ke
 }
 
 impl Session {
-    /// Answers a value that is too large.
-    pub(crate) fn refuse_too_large(&mut self, ctx: &mut Ctx<'_>, request: &StoreRequest<'_>, hash: KeyHash) {
+    /// Refuses a value that is too large.
+    pub(in crate::session) fn refuse_too_large(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        request: &StoreRequest<'_>,
+        hash: KeyHash,
+    ) {
         ctx.counters.store_too_large.up();
         let key = request.key.bytes();
         if !is_meta(&request.reply) {
@@ -150,7 +161,7 @@ impl Session {
             compare: compare_of(ctx, request.compare),
             invalidate: request.invalidate,
             empty: request.empty_value,
-            touch: request.touch.map(|exptime| ctx.shared.clock.expiry(exptime, ctx.now)),
+            touch: request.touch.map(|exptime| ctx.expiry(exptime)),
             new_cas: request.new_cas,
         };
         let step = ctx.shared.store.remove(&self.call(ctx, key, hash), &remove);
@@ -181,14 +192,13 @@ impl Session {
 
     pub(super) fn arith(&mut self, ctx: &mut Ctx<'_>, request: &Arith<'_>, hash: KeyHash) -> Served {
         let key = request.key.bytes();
-        let expiry = |exptime| ctx.shared.clock.expiry(exptime, ctx.now);
         let arith = larder_store::Arith {
             delta: request.delta,
             decrement: request.decrement,
-            initial: request.initial.map(|(value, exptime)| (value, expiry(exptime))),
+            initial: request.initial.map(|(value, exptime)| (value, ctx.expiry(exptime))),
             compare: compare_of(ctx, request.compare),
             new_cas: request.new_cas,
-            touch: request.touch.map(expiry),
+            touch: request.touch.map(|exptime| ctx.expiry(exptime)),
             key_is_binary: request.key.is_base64(),
         };
         let step = ctx.shared.store.arith(&self.call(ctx, key, hash), &arith);
@@ -233,7 +243,7 @@ impl Session {
     pub(super) fn flush_all(&mut self, ctx: &mut Ctx<'_>, flush: &Flush<'_>) -> Served {
         let outcome = if ctx.shared.config.flush_all {
             ctx.counters.cmd_flush.up();
-            let at = match ctx.shared.clock.expiry(flush.delay, ctx.now) {
+            let at = match ctx.expiry(flush.delay) {
                 Expiry::Never => None,
                 Expiry::At(at) => Some(at),
             };

@@ -4,16 +4,17 @@ use std::ops::Range;
 
 use larder_device::IoBuf;
 use larder_protocol::{Debug, Get, ItemInfo, Key, Outcome, Reply, Touch};
-use larder_store::{Call, Expiry, Fetch, Found, KeyHash, Loaded, OnFull, ReadPlan, Step, Tier, Value};
-
-use super::{is_meta, shown_cas};
-use crate::echo;
-use crate::prefixes::Event;
-use crate::session::{
-    COPY_BYTES_MAX, Ctx, LoadedRead, Output, PendingGet, ReadBuffer, Served, Session, Wait,
+use larder_store::{
+    Call, Expiry, Fetch, Found, KeyHash, Loaded, OnFull, RECORD_HEADER_BYTES, ReadPlan, Step, Tier, Value,
 };
 
-/// What an answer may tell about an item that was found.
+use super::{is_meta, shown_cas};
+use crate::prefixes::Event;
+use crate::session::output::{COPY_BYTES_MAX, Output};
+use crate::session::read::{LoadedRead, PendingGet, ReadBuffer};
+use crate::session::{Ctx, Served, Session, Wait, echo};
+
+/// Returns the facts about an item that a reply may tell.
 fn info(ctx: &Ctx<'_>, found: &Found<'_>) -> ItemInfo {
     let ttl = |expiry: Expiry| expiry.seconds_left(ctx.now);
     ItemInfo {
@@ -31,8 +32,8 @@ fn info(ctx: &Ctx<'_>, found: &Found<'_>) -> ItemInfo {
     }
 }
 
-/// Answers a hit. A large value in the buffer of its own read is left out: the answer is its place there, from
-/// which it is to be sent.
+/// Encodes a hit. A large value that lies in the memory of its own read is left out: returns its place there, to be
+/// sent from.
 #[must_use]
 fn answer_hit(
     ctx: &Ctx<'_>,
@@ -61,7 +62,7 @@ fn answer_hit(
     None
 }
 
-/// Ends the answer that [`answer_hit`] left without its value.
+/// Completes the reply that [`answer_hit`] left without its value.
 fn answer_part(out: &mut Output, reply: &Reply<'_>, buffer: Option<IoBuf>, part: Option<Range<usize>>) {
     if let (Some(buffer), Some(part)) = (buffer, part) {
         out.push_read(buffer, part);
@@ -96,17 +97,16 @@ fn count_get(ctx: &Ctx<'_>, key: &[u8], tier: Option<Tier>, is_touch: bool, is_m
     }
 }
 
-/// Whether the classic wires send the value in any case.
+/// Returns whether the reply has the value, which the classic wires always send.
 fn wants_value(get: &Get<'_>) -> bool {
     get.value || matches!(get.reply, Reply::Classic { .. })
 }
 
-/// The store's request for one key.
+/// Returns the store's request for one key.
 fn fetch_of(ctx: &Ctx<'_>, get: &Get<'_>, key: &Key<'_>) -> Fetch {
-    let expiry = |exptime| ctx.shared.clock.expiry(exptime, ctx.now);
     Fetch {
-        touch: get.touch.map(expiry),
-        vivify: get.vivify.map(expiry),
+        touch: get.touch.map(|exptime| ctx.expiry(exptime)),
+        vivify: get.vivify.map(|exptime| ctx.expiry(exptime)),
         recache_seconds: get.recache,
         may_win: is_meta(&get.reply),
         new_cas: get.new_cas,
@@ -114,6 +114,44 @@ fn fetch_of(ctx: &Ctx<'_>, get: &Get<'_>, key: &Key<'_>) -> Fetch {
         key_is_binary: key.is_base64(),
         without_value: !wants_value(get),
     }
+}
+
+/// Encodes the reply to a plain get from its finished read. Returns the tier of a hit, and the place of a value that
+/// was left out (see [`answer_hit`]).
+fn answer_loaded(
+    ctx: &Ctx<'_>,
+    out: &mut Output,
+    pending: &PendingGet,
+    read: &ReadBuffer<'_>,
+    plan: &ReadPlan,
+    is_alone: bool,
+) -> Step<(Option<Tier>, Option<Range<usize>>)> {
+    let reply = pending.reply.reply();
+    let call = Call {
+        key: &pending.key,
+        hash: pending.hash,
+        now: ctx.now,
+        loaded: Some(Loaded { plan, bytes: read.bytes() }),
+        on_full: OnFull::Drop,
+    };
+    ctx.shared.store.fetch(&call, &pending.fetch, |found| {
+        let part = match found {
+            Some(found) => {
+                let with_value = pending.value && pending.unless_cas != Some(shown_cas(ctx, found.cas));
+                if !is_alone {
+                    let value_len = if with_value { found.value.len() } else { 0 };
+                    let copied = value_len.min(COPY_BYTES_MAX);
+                    out.tail().reserve_exact(copied + pending.key.len() + REPLY_HEAD_BYTES);
+                }
+                answer_hit(ctx, out, &reply, &pending.key, found, with_value, Some(read))
+            }
+            None => {
+                reply.miss(out.tail(), &pending.key);
+                None
+            }
+        };
+        (found.map(|found| found.tier), part)
+    })
 }
 
 impl Session {
@@ -148,7 +186,7 @@ impl Session {
         Served::Done
     }
 
-    /// Answers one key, or keeps a place for the answer; `ends` when it is the request's only one.
+    /// Answers one key, or keeps a place for the reply. `ends` if it is the request's only key.
     fn get_one(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -192,94 +230,75 @@ impl Session {
                 }
                 Served::Done
             }
-            Step::Read(plan) => {
-                let is_barrier =
-                    fetch.touch.is_some() || fetch.vivify.is_some() || fetch.recache_seconds.is_some();
-                if is_barrier {
-                    return self.wait_for_read(ctx, plan);
-                }
-                if !self.claim_get(ctx, plan.bytes()) {
-                    return Served::Waits;
-                }
-                let ticket = self.take_ticket();
-                self.out.push_waiting(ticket);
-                self.pending_bytes += plan.bytes();
-                self.pending.push(PendingGet {
-                    ticket,
-                    key: key.bytes().into(),
-                    hash,
-                    read_bytes: plan.bytes(),
-                    fetch,
-                    unless_cas: get.unless_cas,
-                    value: with_value,
-                    ends,
-                    reply: get.reply.to_owned_reply(),
-                });
-                ctx.reads.push((crate::session::Ticket::Get(ticket), plan));
-                Served::Done
-            }
+            Step::Read(plan) => self.get_from_ssd(ctx, get, (key, hash, ends), fetch, plan),
             Step::Again => {
                 self.loaded = loaded;
                 self.try_again()
             }
             Step::Busy => self.wait_for_room(ctx),
-            Step::NoMemory => {
-                // A classic read ends with END whatever became of its keys: an error line would be a second
-                // reply.
-                if matches!(get.reply, Reply::Classic { .. }) {
-                    count_get(ctx, key.bytes(), None, get.touch.is_some(), false);
-                } else {
-                    let item = ItemInfo::default();
-                    get.reply.outcome(self.out.tail(), key.bytes(), Outcome::OutOfMemory, &item);
-                }
-                if ends {
-                    get.reply.end(self.out.tail());
-                }
-                Served::Done
-            }
+            Step::NoMemory => self.get_without_memory(ctx, get, key, ends),
         }
     }
 
-    /// Answers a plain get whose read is done, in the place that was kept for it:
-    /// [`read_done`](Self::read_done) for one of several gets that share a read.
-    pub fn get_done(&mut self, ctx: &mut Ctx<'_>, ticket: u64, plan: &ReadPlan, read: ReadBuffer<'_>) {
-        let Some(at) = self.pending.iter().position(|pending| pending.ticket == ticket) else { return };
-        let pending = self.pending.swap_remove(at);
-        self.pending_bytes -= pending.read_bytes;
-        if self.pending.is_empty() {
-            self.pending = Vec::new();
+    /// Asks for the read of a get. A plain get waits for it in its place in the output; one that changes the item
+    /// waits at the front of the input.
+    fn get_from_ssd(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        get: &Get<'_>,
+        (key, hash, ends): (&Key<'_>, KeyHash, bool),
+        fetch: Fetch,
+        plan: ReadPlan,
+    ) -> Served {
+        let is_barrier = fetch.touch.is_some() || fetch.vivify.is_some() || fetch.recache_seconds.is_some();
+        if is_barrier {
+            return self.wait_for_read(ctx, plan);
         }
-        let reply = pending.reply.reply();
-        let call = Call {
-            key: &pending.key,
-            hash: pending.hash,
-            now: ctx.now,
-            loaded: Some(Loaded { plan, bytes: read.bytes() }),
-            on_full: OnFull::Drop,
+        if !self.claim_get(ctx, plan.bytes()) {
+            return Served::Waits;
+        }
+        let ticket = self.take_ticket();
+        self.out.push_waiting(ticket);
+        let pending = PendingGet {
+            ticket,
+            key: key.bytes().into(),
+            hash,
+            read_bytes: plan.bytes(),
+            fetch,
+            unless_cas: get.unless_cas,
+            value: wants_value(get),
+            ends,
+            reply: get.reply.to_owned_reply(),
         };
-        // Most often nothing else is to be said, and the answer needs no buffer of its own.
+        self.read_for(ctx, pending, plan);
+        Served::Done
+    }
+
+    /// Answers a get that could not change the item for lack of memory.
+    fn get_without_memory(&mut self, ctx: &Ctx<'_>, get: &Get<'_>, key: &Key<'_>, ends: bool) -> Served {
+        // A classic read ends with END whatever became of its keys: an error line would be a second reply.
+        if matches!(get.reply, Reply::Classic { .. }) {
+            count_get(ctx, key.bytes(), None, get.touch.is_some(), false);
+        } else {
+            let item = ItemInfo::default();
+            get.reply.outcome(self.out.tail(), key.bytes(), Outcome::OutOfMemory, &item);
+        }
+        if ends {
+            get.reply.end(self.out.tail());
+        }
+        Served::Done
+    }
+
+    /// Answers a plain get whose read is done, in the place that was kept for it. Several gets may share a read;
+    /// [`read_done`](Self::read_done) is for the last of them.
+    pub fn get_done(&mut self, ctx: &mut Ctx<'_>, ticket: u64, plan: &ReadPlan, read: ReadBuffer<'_>) {
+        let Some(pending) = self.take_pending(ticket) else { return };
+        let reply = pending.reply.reply();
+        // Most often no other reply waits, and this one needs no buffer of its own.
         let is_alone = self.out.take_only_waiting(ticket);
         let mut own = Output::default();
         let out = if is_alone { &mut self.out } else { &mut own };
-        let step = ctx.shared.store.fetch(&call, &pending.fetch, |found| {
-            let part = match found {
-                Some(found) => {
-                    let with_value = pending.value && pending.unless_cas != Some(shown_cas(ctx, found.cas));
-                    if !is_alone {
-                        let value_len = if with_value { found.value.len() } else { 0 };
-                        let copied = value_len.min(COPY_BYTES_MAX);
-                        out.tail().reserve_exact(copied + pending.key.len() + REPLY_HEAD_BYTES);
-                    }
-                    answer_hit(ctx, out, &reply, &pending.key, found, with_value, Some(&read))
-                }
-                None => {
-                    reply.miss(out.tail(), &pending.key);
-                    None
-                }
-            };
-            (found.map(|found| found.tier), part)
-        });
-        let tier = match step {
+        let tier = match answer_loaded(ctx, out, &pending, &read, plan, is_alone) {
             Step::Done((tier, part)) => {
                 answer_part(out, &reply, read.into_own(), part);
                 tier
@@ -289,12 +308,11 @@ impl Session {
                 if is_alone {
                     self.out.push_waiting(ticket);
                 }
-                self.pending_bytes += plan.bytes();
-                self.pending.push(PendingGet { read_bytes: plan.bytes(), ..pending });
-                ctx.reads.push((crate::session::Ticket::Get(ticket), plan));
+                let read_bytes = plan.bytes();
+                self.read_for(ctx, PendingGet { read_bytes, ..pending }, plan);
                 return;
             }
-            // The item could not be changed as reading it should have; a cache may forget.
+            // Reading the item should have changed it and could not. A cache may forget.
             Step::Read(_) | Step::Again | Step::Busy | Step::NoMemory => {
                 reply.miss(out.tail(), &pending.key);
                 None
@@ -314,8 +332,7 @@ impl Session {
 
     pub(super) fn touch(&mut self, ctx: &mut Ctx<'_>, touch: &Touch<'_>, hash: KeyHash) -> Served {
         let key = touch.key.bytes();
-        let expiry = ctx.shared.clock.expiry(touch.exptime, ctx.now);
-        let fetch = Fetch { touch: Some(expiry), without_value: true, ..Fetch::default() };
+        let fetch = Fetch { touch: Some(ctx.expiry(touch.exptime)), without_value: true, ..Fetch::default() };
         let step = ctx
             .shared
             .store
@@ -345,7 +362,7 @@ impl Session {
         Served::Done
     }
 
-    /// `me`.
+    /// Executes `me`.
     pub(super) fn debug(&mut self, ctx: &mut Ctx<'_>, debug: &Debug<'_>, hash: KeyHash) -> Served {
         let key = debug.key.bytes();
         let fetch = Fetch { no_bump: true, without_value: true, ..Fetch::default() };
@@ -356,7 +373,7 @@ impl Session {
         match step {
             Step::Done(Some((item, tier))) => {
                 let class = if tier == Tier::Ram { 1 } else { 2 };
-                let size = (key.len() + item.value_len as usize + ITEM_OVERHEAD_BYTES) as u64;
+                let size = (key.len() + item.value_len as usize + RECORD_HEADER_BYTES) as u64;
                 debug.reply.debug(self.out.tail(), key, &item, class, size);
             }
             Step::Read(plan) => return self.wait_for_read(ctx, plan),
@@ -369,9 +386,7 @@ impl Session {
     }
 }
 
-/// What a reply takes besides key and value, or more.
+/// Bytes of a reply besides key and value, or more.
 const REPLY_HEAD_BYTES: usize = 64;
-/// Keys of a multi-get hashed and prefetched together.
+/// Keys of a multi-get that are hashed and prefetched together.
 const GROUP: usize = 32;
-/// What an item takes besides key and value.
-const ITEM_OVERHEAD_BYTES: usize = 32;

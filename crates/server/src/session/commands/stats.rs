@@ -1,0 +1,135 @@
+//! `stats` and its sub-commands: memcached's names where tools read them, Larder's own under `stats larder`.
+
+mod classes;
+mod general;
+mod larder;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use larder_protocol::{ItemInfo, Outcome, Reply, cachedump_line, text};
+use larder_store::Expiry;
+
+use crate::session::{Ctx, Served, Session};
+use crate::shared::Shared;
+
+impl Session {
+    pub(super) fn stats(&mut self, ctx: &mut Ctx<'_>, arguments: &[u8], reply: &Reply<'_>) -> Served {
+        let is_dump = arguments.starts_with(b"cachedump");
+        self.add_cost(if is_dump { CACHEDUMP_COST_BYTES } else { STATS_COST_BYTES });
+        let mut words = arguments.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+        let out = self.out.tail();
+        match words.next() {
+            None => show(out, reply, general::lines(ctx.shared)),
+            Some(b"larder") => show(out, reply, larder::lines(ctx.shared)),
+            Some(b"settings") => show(out, reply, settings(ctx.shared)),
+            Some(b"items") => show(out, reply, classes::items(ctx)),
+            Some(b"slabs") => show(out, reply, classes::slabs(ctx)),
+            Some(b"sizes") => show(out, reply, vec![("sizes_status".into(), "disabled".into())]),
+            Some(b"conns" | b"extstore") => show(out, reply, vec![]),
+            Some(b"reset") => {
+                ctx.shared.reset_counters();
+                reply.outcome(out, b"", Outcome::Reset, &ItemInfo::default());
+            }
+            Some(b"detail") => detail(ctx, out, reply, words.next()),
+            Some(b"cachedump") if is_binary(reply) => reply.stats_unknown(out),
+            Some(b"cachedump") => cachedump(ctx, out, reply, words.next(), words.next()),
+            Some(_) => reply.stats_unknown(out),
+        }
+        Served::Done
+    }
+}
+
+/// Names and values in the order of the reply.
+type Lines = Vec<(std::borrow::Cow<'static, str>, String)>;
+
+fn is_binary(reply: &Reply<'_>) -> bool {
+    matches!(reply, Reply::Binary { .. })
+}
+
+/// Executes `stats detail on|off|dump`. The binary wire has a name for a dump, and no words for a mistake.
+fn detail(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>, word: Option<&[u8]>) {
+    let prefixes = &ctx.shared.prefixes;
+    match word {
+        _ if !ctx.shared.config.dumping && !is_binary(reply) => {
+            reply.line(out, text::STATS_DETAIL_NOT_ALLOWED)
+        }
+        Some(b"on" | b"off") => {
+            prefixes.turn(word == Some(b"on"));
+            match is_binary(reply) {
+                true => reply.stats_end(out),
+                false => reply.line(out, "OK"),
+            }
+        }
+        Some(b"dump") if ctx.shared.config.dumping => match is_binary(reply) {
+            true => {
+                reply.stat(out, "detailed", &prefixes.dump());
+                reply.stats_end(out);
+            }
+            false => out.extend_from_slice(&prefixes.dump()),
+        },
+        _ if is_binary(reply) => reply.stats_unknown(out),
+        _ => reply.line(out, text::STATS_DETAIL_USAGE),
+    }
+}
+
+/// Lists the newest items of a class. Class 1 is RAM; the SSD's keys are on the SSD and are not listed.
+fn cachedump(
+    ctx: &Ctx<'_>,
+    out: &mut Vec<u8>,
+    reply: &Reply<'_>,
+    class: Option<&[u8]>,
+    limit: Option<&[u8]>,
+) {
+    let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<u32>().ok();
+    let (Some(class), Some(limit)) = (class.map(number), limit.and_then(number)) else {
+        return reply.line(out, text::STATS_CACHEDUMP_USAGE);
+    };
+    if !ctx.shared.config.dumping {
+        return reply.line(out, text::STATS_CACHEDUMP_NOT_ALLOWED);
+    }
+    if class.is_none_or(|class| class >= 64) {
+        return reply.line(out, text::STATS_CACHEDUMP_CLASS);
+    }
+    if class == Some(1) {
+        let limit = if limit == 0 { usize::MAX } else { limit as usize };
+        let unix = |expiry| match expiry {
+            Expiry::Never => 0,
+            Expiry::At(at) => ctx.shared.clock.unix(at),
+        };
+        for item in ctx.shared.store.list_ram(limit.min(CACHEDUMP_ITEMS_MAX), ctx.now) {
+            cachedump_line(out, &item.key, item.value_len as u32, unix(item.expiry));
+        }
+    }
+    reply.stats_end(out);
+}
+
+/// The cost of statistics, which look at every shard, in bytes of a value that costs as much to send.
+const STATS_COST_BYTES: usize = 128 << 10;
+/// The same for a dump, which looks at many records.
+const CACHEDUMP_COST_BYTES: usize = 1 << 20;
+/// The most items that one dump lists, which bounds its time: a few milliseconds. (memcached bounds it by 2 MiB.)
+const CACHEDUMP_ITEMS_MAX: usize = 5_000;
+
+fn show(out: &mut Vec<u8>, reply: &Reply<'_>, lines: Lines) {
+    for (name, value) in lines {
+        reply.stat(out, &name, value.as_bytes());
+    }
+    reply.stats_end(out);
+}
+
+fn settings(shared: &Shared) -> Lines {
+    let mut lines: Lines =
+        shared.config.settings().into_iter().map(|(name, value)| (name.into(), value)).collect();
+    for (name, value) in &mut lines {
+        match name.as_ref() {
+            "detail_enabled" => *value = if shared.prefixes.is_on() { "yes" } else { "no" }.to_string(),
+            "maxbytes" => *value = shared.store.memory_limit_bytes().to_string(),
+            "verbosity" => *value = shared.verbosity.load(Relaxed).to_string(),
+            "tcpport" if shared.tcp_port.load(Relaxed) != 0 => {
+                *value = shared.tcp_port.load(Relaxed).to_string()
+            }
+            _ => {}
+        }
+    }
+    lines
+}

@@ -1,0 +1,92 @@
+//! `stats larder`: Larder's own counters, which never go back, so that rates can be taken from them.
+
+use larder_store::{Start, Stats};
+
+use super::Lines;
+use crate::counters::Totals;
+use crate::shared::Shared;
+
+/// Returns the lines.
+pub(super) fn lines(shared: &Shared) -> Lines {
+    let mut lines: Lines =
+        vec![("version".into(), env!("CARGO_PKG_VERSION").to_string()), ("io".into(), shared.io.to_string())];
+    let (totals, store) = (shared.lifetime(), shared.store.stats());
+    let numbers = memory(shared, &store)
+        .into_iter()
+        .chain(tiers(&totals, &store))
+        .chain(state(shared, &totals, &store));
+    lines.extend(numbers.map(|(name, value)| (name.into(), value.to_string())));
+    lines
+}
+
+/// A name and its value.
+type Number = (&'static str, u64);
+
+/// Returns the sizes of memory and index, and the number of items.
+fn memory(shared: &Shared, store: &Stats) -> [Number; 19] {
+    [
+        ("memory_limit_bytes", shared.store.memory_limit_bytes()),
+        ("arena_bytes", store.arena_bytes),
+        ("ram_tier_bytes", store.ram_tier_bytes),
+        ("index_bytes", store.index_bytes),
+        ("index_capacity", store.index_capacity),
+        ("index_entries", store.index_entries),
+        ("index_evictions", store.index_evictions),
+        ("table_bytes", store.table_bytes),
+        ("buffer_bytes", store.buffer_bytes),
+        ("ram_items", store.ram_items),
+        ("ram_item_bytes", store.ram_item_bytes),
+        ("ram_segment_bytes", store.ram_segment_bytes),
+        ("ram_segments", store.ram_segments),
+        ("ram_segments_free", store.ram_segments_free),
+        ("ram_segments_reserved", store.ram_segments_reserved),
+        ("ram_segments_withheld", store.ram_segments_withheld),
+        ("ssd_items", store.ssd_items),
+        ("ssd_segments", store.ssd_segments),
+        ("ssd_segments_used", store.ssd_segments_used),
+    ]
+}
+
+/// Returns the traffic of the tiers.
+fn tiers(totals: &Totals, store: &Stats) -> [Number; 16] {
+    [
+        ("get_hits_ram", totals.get_hits_ram),
+        ("get_hits_ssd", totals.get_hits_ssd),
+        ("ssd_device_reads", totals.ssd_device_reads),
+        ("ssd_device_writes", store.ssd_device_writes),
+        ("ssd_bytes_read", totals.ssd_bytes_read),
+        ("ssd_bytes_written", store.ssd_bytes_written),
+        ("ssd_bytes_admitted", store.ssd_bytes_admitted),
+        ("ssd_bytes_moved", store.ssd_bytes_moved),
+        ("ssd_segments_cleaned", store.ssd_segments_cleaned),
+        ("evictions_ram", store.evictions_ram),
+        ("evictions_ssd", store.evictions_ssd),
+        ("ssd_admissions_dropped", store.ssd_admissions_dropped),
+        ("ssd_admissions_refused", store.ssd_admissions_refused),
+        ("ssd_writes_pending", store.ssd_writes_pending),
+        ("ssd_waits", totals.ssd_waits),
+        ("ssd_errors", store.ssd_errors),
+    ]
+}
+
+/// Returns the state of the SSD, the memory held for connections, and the outcome of the last restart.
+fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 12] {
+    let restart_items = match shared.store.start() {
+        Start::Warm { items, .. } => Some(items),
+        Start::Cold(_) => None,
+    };
+    [
+        ("ssd_is_off", u64::from(shared.store.ssd_is_off())),
+        ("ssd_turned_off", store.ssd_turned_off),
+        ("ssd_probes", store.ssd_probes),
+        ("conn_bytes", shared.budget.used()),
+        ("conn_memory_kicks", totals.unread_kicks + totals.unsent_kicks),
+        ("conn_kicks_unread", totals.unread_kicks),
+        ("conn_kicks_unsent", totals.unsent_kicks),
+        ("shards", store.shards),
+        ("shards_repaired", store.shards_repaired),
+        ("shards_reset", store.shards_reset),
+        ("restart_warm", u64::from(restart_items.is_some())),
+        ("restart_items", restart_items.unwrap_or(0)),
+    ]
+}

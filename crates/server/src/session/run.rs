@@ -1,0 +1,225 @@
+//! Executes a session's input: parses a few requests ahead, so that their cache misses overlap, then executes them
+//! in order.
+
+use arrayvec::ArrayVec;
+use larder_protocol::{Request, Step, Wire, detect, parse};
+use larder_store::KeyHash;
+
+use super::commands::Prefetch;
+use super::receive::Begun;
+use super::{Ctx, Served, Session, Wait, echo};
+
+/// Requests parsed and prefetched before the first of them is executed.
+const BATCH: usize = 16;
+
+/// The parsed front of the input.
+struct Batch<'a> {
+    /// Requests, each with the hash of its single key and its length.
+    requests: ArrayVec<(Request<'a>, KeyHash, usize), BATCH>,
+    /// The step behind them, if it was parsed and is not a whole request.
+    stop: Option<Step<'a>>,
+}
+
+/// The requests that one turn may still execute.
+struct Turn {
+    left: u32,
+    /// The turn is for one request, whose read is done. Its memory is all that was taken.
+    is_single: bool,
+}
+
+/// Parses up to `batch_max` requests from the front of `input` into an empty batch, and prefetches their items.
+/// Returns the bytes of these requests.
+#[inline]
+fn parse_batch<'a>(
+    ctx: &Ctx<'_>,
+    wire: Wire,
+    input: &'a [u8],
+    batch_max: usize,
+    batch: &mut Batch<'a>,
+) -> usize {
+    let mut parsed = 0;
+    while batch.requests.len() < batch_max && parsed < input.len() {
+        match parse(wire, &input[parsed..]) {
+            Step::Request { request, len } => {
+                let hash = request.first_key_hash(ctx);
+                parsed += len;
+                batch.requests.push((request, hash, len));
+            }
+            other => {
+                batch.stop = Some(other);
+                break;
+            }
+        }
+    }
+    if batch.requests.len() > 1 {
+        batch.requests.iter().for_each(|(_, hash, _)| ctx.shared.store.prefetch_item(*hash));
+    }
+    parsed
+}
+
+impl Session {
+    /// Executes requests from the front of `input`. Returns the number of bytes consumed.
+    pub(super) fn run(&mut self, ctx: &mut Ctx<'_>, input: &[u8]) -> usize {
+        let is_single = self.loaded.is_some();
+        let left = if is_single { 1 } else { ctx.shared.config.reqs_per_event.max(1) };
+        let mut turn = Turn { left, is_single };
+        let mut at = 0;
+        while self.may_execute(ctx) {
+            if self.swallow > 0 {
+                at += self.skip(input.len() - at);
+            }
+            if self.receiving.is_some() {
+                at += self.receive_more(ctx, &input[at..]);
+                if self.receiving.is_some() {
+                    break;
+                }
+                turn.left -= u32::from(is_single);
+                continue;
+            }
+            let rest = &input[at..];
+            let Some(&first) = rest.first() else { break };
+            if turn.left == 0 {
+                self.yield_turn(ctx, &turn);
+                break;
+            }
+            let wire = *self.wire.get_or_insert_with(|| detect(first));
+            let mut batch = Batch { requests: ArrayVec::new(), stop: None };
+            let parsed = parse_batch(ctx, wire, rest, self.batch_max(ctx, &turn), &mut batch);
+            let (executed, served) = self.execute_batch(ctx, rest, &batch, &mut turn);
+            at += executed;
+            if served == Served::Waits {
+                break;
+            }
+            if executed < parsed || self.wait != Wait::None || self.closing {
+                continue;
+            }
+            let Some(stop) = &batch.stop else { continue };
+            match self.execute_stop(ctx, &input[at..], stop) {
+                Some(bytes) => at += bytes,
+                None => break,
+            }
+        }
+        at
+    }
+
+    /// Returns whether more of the input may be executed now.
+    fn may_execute(&mut self, ctx: &Ctx<'_>) -> bool {
+        if self.wait != Wait::None {
+            return false;
+        }
+        if self.loaded.is_none() && self.is_full(ctx) {
+            self.wait = Wait::Drain;
+            return false;
+        }
+        !self.closing
+    }
+
+    /// Skips input that belongs to a refused value. Returns the number of bytes, at most `input_bytes`.
+    fn skip(&mut self, input_bytes: usize) -> usize {
+        let skipped = self.swallow.min(input_bytes as u64);
+        self.swallow -= skipped;
+        skipped as usize
+    }
+
+    /// Continues to receive a large value. Returns the number of bytes consumed.
+    fn receive_more(&mut self, ctx: &mut Ctx<'_>, input: &[u8]) -> usize {
+        let reply_at = self.out.tail().len();
+        let used = self.receive(ctx, input);
+        if self.receiving.is_none() && ctx.shared.logs(2) {
+            self.echo_reply(ctx, reply_at);
+        }
+        used
+    }
+
+    /// Leaves the rest of the input to another turn.
+    fn yield_turn(&mut self, ctx: &Ctx<'_>, turn: &Turn) {
+        if !turn.is_single {
+            ctx.counters.conn_yields.up();
+        }
+        self.more = true;
+    }
+
+    /// Returns the number of requests worth parsing. Those behind a request that has to wait are parsed again.
+    fn batch_max(&self, ctx: &Ctx<'_>, turn: &Turn) -> usize {
+        let reads_max = if ctx.read_bytes == 0 { 0 } else { ctx.read_room.saturating_sub(ctx.reads.len()) };
+        let batch_max = if self.reads_are_scarce { reads_max.clamp(1, BATCH) } else { BATCH };
+        batch_max.min(turn.left as usize)
+    }
+
+    /// Executes parsed requests, which lie at the front of `input`, as far as possible. Returns the bytes consumed,
+    /// and whether the request behind them has to wait.
+    #[inline]
+    fn execute_batch(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        input: &[u8],
+        batch: &Batch<'_>,
+        turn: &mut Turn,
+    ) -> (usize, Served) {
+        let mut at = 0;
+        for (request, hash, len) in &batch.requests {
+            if self.wait != Wait::None || self.closing || self.is_full(ctx) && !turn.is_single {
+                break;
+            }
+            turn.left = turn.left.saturating_sub(1);
+            let reply_at = self.out.tail().len();
+            if self.execute(ctx, request, *hash) == Served::Waits {
+                return (at, Served::Waits);
+            }
+            if ctx.shared.logs(2) {
+                echo::request(ctx.connection, &input[at..at + len]);
+                self.echo_reply(ctx, reply_at);
+            }
+            self.progress = 0;
+            self.room_since = None;
+            self.executed += 1;
+            at += len;
+            if self.extra_cost > 0 {
+                turn.left = 0;
+                break;
+            }
+        }
+        (at, Served::Done)
+    }
+
+    /// Executes a parsed step that is not a whole request. Returns the bytes consumed; `None` if more input has to
+    /// come first, or the connection is closed.
+    fn execute_stop(&mut self, ctx: &mut Ctx<'_>, input: &[u8], stop: &Step<'_>) -> Option<usize> {
+        match *stop {
+            Step::Incomplete { .. } => None,
+            Step::Close => {
+                self.close();
+                None
+            }
+            Step::Reject { ref reject, len, swallow, close } => {
+                let reply_at = self.out.tail().len();
+                reject.encode(self.out.tail());
+                if ctx.shared.logs(2) {
+                    echo::request(ctx.connection, &input[..len]);
+                    self.echo_reply(ctx, reply_at);
+                }
+                self.swallow = swallow;
+                if close {
+                    self.close();
+                }
+                Some(len)
+            }
+            Step::Body { ref request, head, tail } => match self.begin_body(ctx, request, (head, tail)) {
+                Begun::Taken => {
+                    if ctx.shared.logs(2) {
+                        echo::request(ctx.connection, &input[..head]);
+                    }
+                    Some(head)
+                }
+                Begun::WaitForAll => None,
+            },
+            Step::Request { .. } => unreachable!("requests are batched"),
+        }
+    }
+
+    /// Shows the reply that begins at `reply_at` of the output's tail.
+    #[cold]
+    fn echo_reply(&mut self, ctx: &Ctx<'_>, reply_at: usize) {
+        echo::reply(ctx.connection, self.out.tail().get(reply_at..).unwrap_or_default());
+    }
+}
