@@ -9,9 +9,9 @@
 //!   | reads                         |    .
 //!   | reads for light peers              |
 //! ```
-//! The last claims finish work that was begun: a request that was received needs room for its reply, a reply
-//! for its read. So each [`Claim`] may fill the budget only so far, and what follows it always finds room in
-//! the end. A light peer, one that was served less than its share, finds room where greedy ones do not.
+//! The last claims finish work that has begun: a request that was received needs room for its reply, a reply for
+//! its read. So each [`Claim`] may fill the budget only up to its own limit, and the claims that follow from it
+//! always find room. A light peer, one that was served less than its share, finds room where others do not.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -20,7 +20,7 @@ use larder_store::{LOG_RECORD_BYTES_MAX, SSD_VALUE_BYTES_MAX};
 /// A turn, or a read, of no more bytes than this is light.
 pub(crate) const LIGHT_BYTES: u64 = 64 << 10;
 
-/// What memory is wanted for.
+/// The purpose that memory is claimed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// To receive as much as a peer sends at a time.
@@ -37,8 +37,8 @@ pub enum Claim {
     },
 }
 
-/// Memory held for peers, in bytes: their unfinished requests, the reads made for them, and what they have not
-/// taken of their replies.
+/// Counts the memory held for peers, in bytes: their unfinished requests, the reads made for them, and the replies
+/// that they have not taken.
 pub struct Budget {
     limit: u64,
     used: AtomicU64,
@@ -49,17 +49,17 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of `limit` bytes of which nothing is used.
+    /// Returns a budget of `limit` bytes of which nothing is used.
     pub fn new(limit: u64) -> Budget {
         Budget { limit, used: AtomicU64::new(0), pressing: AtomicUsize::new(0), progress: AtomicU64::new(0) }
     }
 
-    /// The bound, in bytes.
+    /// Returns the bound, in bytes.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Bytes in use.
+    /// Returns the bytes in use.
     pub fn used(&self) -> u64 {
         self.used.load(Relaxed)
     }
@@ -74,15 +74,14 @@ impl Budget {
         }
     }
 
-    /// Whether `bytes` could be taken now. Takes nothing.
+    /// Returns whether `bytes` could be taken now. Takes nothing.
     #[inline]
     pub fn has_room(&self, bytes: u64, claim: Claim) -> bool {
         self.used() + bytes <= self.ceiling(claim)
     }
 
-    /// Takes `bytes` if there is room. A read that is large beside the whole budget finds room as soon as a
-    /// quarter at most is in use, so that it cannot wait for ever; the bound is exceeded by one such read at
-    /// most.
+    /// Takes `bytes` if there is room. A read that is large relative to the whole budget finds room as soon as at
+    /// most a quarter is in use, so that it cannot wait forever. The bound is exceeded by one such read at most.
     #[must_use]
     pub fn take(&self, bytes: u64, claim: Claim) -> bool {
         let ceiling = self.ceiling(claim);
@@ -98,8 +97,8 @@ impl Budget {
         self.exchange(bytes, 0);
     }
 
-    /// Exchanges `before` bytes that were taken for `after` bytes that are held now. The caller has made sure
-    /// that `after` is within what it took, or that there was room for the difference.
+    /// Exchanges `before` bytes that were taken for `after` bytes that are held now. The caller ensures that
+    /// `after` is at most `before`, or that there was room for the difference.
     #[inline]
     pub fn exchange(&self, before: u64, after: u64) {
         if before != after {
@@ -107,8 +106,8 @@ impl Budget {
         }
     }
 
-    /// Notes that a peer holds so much less than before, or was served so much of what it waited for, for
-    /// [`progress`](Self::progress).
+    /// Notes for [`progress`](Self::progress) that a peer holds `bytes` less than before, or was served as many
+    /// after it waited.
     #[inline]
     pub fn note_progress(&self, bytes: u64) {
         if bytes > 0 && self.is_pressed() {
@@ -116,8 +115,9 @@ impl Budget {
         }
     }
 
-    /// Bytes that peers gave back, or heavy ones were served, while a connection waited for memory: whether this
-    /// moves tells a crowd from a jam. Memory taken for one drive and not needed does not count.
+    /// Returns the bytes that peers gave back, or that heavy peers were served, while a connection waited for
+    /// memory. As long as this grows, waiting connections only have to wait their turn. Memory taken for one drive
+    /// and not needed does not count.
     pub fn progress(&self) -> u64 {
         self.progress.load(Relaxed)
     }
@@ -131,7 +131,7 @@ impl Budget {
         }
     }
 
-    /// Whether a connection of any worker waits for memory.
+    /// Returns whether a connection of any worker waits for memory.
     pub fn is_pressed(&self) -> bool {
         self.pressing.load(Relaxed) > 0
     }

@@ -1,4 +1,4 @@
-//! The configuration of the daemon, in two steps: what was given, with its origin; then what it comes to.
+//! The configuration of the daemon, in two steps: raw values with their origins, then typed and checked fields.
 //!
 //! ```text
 //! options.rs, words.rs    the tables: every option, every -o word (option.rs: what a row says)
@@ -12,8 +12,8 @@
 //!                                                            settings.rs `stats settings`
 //! ```
 //!
-//! Flags go over environment, environment over file, file over default. Nothing here opens a socket or a
-//! device.
+//! Flags override the environment, the environment the file, the file the defaults. No socket or device is opened
+//! here.
 
 #![forbid(unsafe_code)]
 
@@ -61,7 +61,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Those of this process.
+    /// Returns those of this process.
     pub fn of_this_process() -> Surroundings {
         Surroundings {
             args: std::env::args_os().collect(),
@@ -81,7 +81,7 @@ impl Surroundings {
     }
 }
 
-/// What the daemon is to do.
+/// The command line's request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Serve, with this configuration.
@@ -122,7 +122,7 @@ pub fn load(surroundings: &Surroundings) -> Result<Command, ConfigError> {
 }
 
 impl Config {
-    /// The configuration of a command line alone, the program's name first: no environment, one core. For
+    /// Returns the configuration of a command line alone, the program's name first: no environment, one core. For
     /// tests, and for embedding the server.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What each worker counts. One writer each, so an increment is a plain load and store.
+//! The counters of each worker. Each has one writer, so an increment is a plain load and store.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -22,7 +22,7 @@ macro_rules! counters {
         }
 
         impl Totals {
-            /// The counts since `earlier`.
+            /// Returns the counts since `earlier`.
             pub fn since(&self, earlier: &Totals) -> Totals {
                 Totals { $($name: self.$name.wrapping_sub(earlier.$name),)* }
             }
@@ -59,7 +59,7 @@ impl Counter {
         self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
     }
 
-    /// The count.
+    /// Returns the count.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }

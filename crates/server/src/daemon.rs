@@ -24,14 +24,14 @@ use crate::{budget, log, process};
 /// Reads and writes that one worker may have under way.
 const QUEUE_DEPTH: u32 = 256;
 
-/// How long the workers may take to end after the daemon is told to stop: their drain, and a little. A worker
-/// that takes longer waits for a device that does not answer.
+/// The time that the workers may take to end after the daemon is told to stop: their drain, and a little. A worker
+/// that takes longer waits for a device that does not respond.
 const STOP: Duration = Duration::from_secs(4);
 
 /// Runs a daemon until it is told to stop.
 ///
 /// # Errors
-/// A text for the operator that says what to do.
+/// A text for the operator, with a remedy.
 pub fn run(mut config: Config) -> Result<ExitCode, String> {
     process::give_back_large_buffers();
     // Before any thread starts. The caller waits, so that a failure further down is its exit code.
@@ -60,7 +60,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     }
     let (kind, io) = io_kind(&config, ssd.files.is_empty())?;
     let memory::Opened { store, clock, saving, said } = memory::open_store(&config, &mut ssd)?;
-    // From here on a signal finds a daemon that ends in order, although it is not looked at yet.
+    // From here on a signal ends the daemon in order, although the signal is read later.
     let signals =
         Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(|error| format!("signals: {error}"))?;
     let listeners = bound.listen(&config)?;
@@ -91,7 +91,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     }
 }
 
-/// Writes the files by which others find the daemon.
+/// Writes the files by which other programs find the daemon.
 fn announce(config: &Config, listeners: &[listen::Listener]) -> Result<Vec<Notice>, String> {
     let mut notices = Vec::new();
     if let Some(path) = &config.pidfile {

@@ -1,6 +1,7 @@
-//! The daemon's log: structured lines on standard error, which no reader of them can stop or slow down.
+//! The daemon's log: structured lines on standard error. A slow or closed standard error neither stops nor delays
+//! the daemon.
 //!
-//! Events are reported with the macros of `tracing`, the text first and what varies as fields:
+//! Events are reported with the macros of `tracing`, the text first and the varying values as fields:
 //!
 //! ```
 //! tracing::warn!(device = 0, error = %std::io::Error::other("gone"), "a read failed");
@@ -37,7 +38,7 @@ const FLUSH: Duration = Duration::from_millis(500);
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
-/// The queue to standard error, whose thread starts with the first line.
+/// Returns the queue to standard error, whose thread starts with the first line.
 fn queue() -> &'static Queue {
     QUEUE.get_or_init(|| Queue::start(QUEUE_LINES, queue::standard_error))
 }
@@ -53,8 +54,8 @@ pub fn complain(text: &str) {
     queue().put(format!("larder: {text}\n").into_bytes());
 }
 
-/// Writes a line as it is, without time and limit: for what a verbosity of 2 shows of each request. Adds
-/// the line's end and leaves out what a line should not hold.
+/// Writes a line as it is, without time and limit, for the requests that a verbosity of 2 shows. Adds the line's
+/// end, and replaces control characters.
 pub fn echo(text: &[u8]) {
     let mut line: Vec<u8> = text.iter().take(line::BYTES_MAX).copied().collect();
     line.iter_mut().filter(|byte| byte.is_ascii_control()).for_each(|byte| *byte = b'.');
@@ -69,7 +70,7 @@ pub fn flush() {
     }
 }
 
-/// What takes the process's events. There are no spans: an event carries all that is to be known of it.
+/// The subscriber of the process's events. There are no spans: each event is complete by itself.
 struct Log {
     limit: Mutex<Limit>,
 }

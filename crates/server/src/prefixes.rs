@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const PREFIXES_MAX: usize = 1 << 16;
 const PREFIX_BYTES_MAX: usize = 1 << 20;
 
-/// What a command did with a key.
+/// The effect of a command on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A read that found the item.
@@ -49,7 +49,7 @@ impl Prefixes {
         Prefixes { delimiter, is_on: AtomicBool::new(is_on), table: Mutex::default() }
     }
 
-    /// Whether commands are counted.
+    /// Returns whether commands are counted.
     pub fn is_on(&self) -> bool {
         self.is_on.load(Relaxed)
     }

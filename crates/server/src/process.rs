@@ -1,5 +1,5 @@
-//! What the daemon asks of the system about itself: users, background, limits, processor time. The server's
-//! only unsafe file.
+//! Calls of the system about the process itself: users, background, limits, processor time. This is the server's
+//! only file with unsafe code.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::WaitOptions;
 
-/// Processor time used so far: in user space, in the kernel.
+/// Returns the processor time used so far: in user space, in the kernel.
 pub fn cpu_time() -> (Duration, Duration) {
     // SAFETY: rusage is plain integers, for which zero is a value; getrusage fills the one it is given.
     let usage = unsafe {
@@ -23,9 +23,8 @@ pub fn cpu_time() -> (Duration, Duration) {
     (time(usage.ru_utime), time(usage.ru_stime))
 }
 
-/// Makes the allocator take every buffer of 128 KiB or more from the kernel and give it straight back. Left
-/// to itself it keeps what was freed once for the next time, and a few large values would stay in memory for
-/// good.
+/// Makes the allocator take every buffer of 128 KiB or more from the kernel and return it when it is freed. By
+/// default it keeps such memory after a while, and a few large values would stay resident.
 pub fn give_back_large_buffers() {
     // SAFETY: sets two numbers of the allocator, before any thread but this one runs.
     unsafe {
@@ -45,7 +44,7 @@ impl Background {
     /// is started.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The error that the system reports.
     pub fn enter() -> io::Result<Background> {
         let (mut child_serves, caller) = io::pipe()?;
         // SAFETY: the process has one thread, so the child is whole.
@@ -67,7 +66,7 @@ impl Background {
     /// Lets go of the caller's terminal and files, and tells it that the daemon serves.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The error that the system reports.
     pub fn serving(mut self) -> io::Result<()> {
         let nowhere = File::options().read(true).write(true).open("/dev/null")?;
         rustix::stdio::dup2_stdin(&nowhere)?;
@@ -88,8 +87,8 @@ fn exit_code_of(child: libc::pid_t) -> i32 {
 /// Gives up root for `user`, with that user's groups.
 pub fn become_user(user: &str) -> io::Result<()> {
     let name = CString::new(user).map_err(|_| io::Error::other("the user's name holds a NUL"))?;
-    // SAFETY: getpwnam answers null or a record that is valid until the next call; only this thread runs yet,
-    // and the fields are copied at once. The others take plain numbers and a valid string.
+    // SAFETY: getpwnam returns null or a record that is valid until the next call; only this thread runs yet, and
+    // the fields are copied at once. The others take plain numbers and a valid string.
     unsafe {
         let (uid, gid) = match user.parse::<libc::uid_t>() {
             Ok(number) => (number, number),
@@ -121,7 +120,7 @@ pub fn lock_memory() -> io::Result<()> {
     }
 }
 
-/// Whether the process runs as root.
+/// Returns whether the process runs as root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -1,4 +1,4 @@
-//! What all workers share: the store, the clock, the configuration, the counts of connections and their
+//! The state that all workers share: the store, the clock, the configuration, the counts of connections and their
 //! memory.
 
 use std::os::fd::OwnedFd;
@@ -34,7 +34,7 @@ pub struct Shared {
     pub budget: Budget,
     /// Commands by their keys' prefixes.
     pub prefixes: Prefixes,
-    /// When memory was promised to so many large values on their way in that another one had to wait: in
+    /// The last time that a large value had to wait for memory that others on their way in have been promised: in
     /// milliseconds since the start, 0 for never.
     crowded_ms: AtomicU64,
     /// Whether connections are taken.
@@ -57,7 +57,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Everything at its beginning.
+    /// Returns the state of a daemon that starts.
     pub fn new(store: Store, clock: Clock, config: Config, io: &'static str) -> Self {
         Shared {
             store,
@@ -82,7 +82,7 @@ impl Shared {
         }
     }
 
-    /// An event descriptor that will be raised when the daemon is to stop.
+    /// Adds an event descriptor that is raised when the daemon is to stop.
     pub fn add_waker(&self, waker: OwnedFd) {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
     }
@@ -104,14 +104,14 @@ impl Shared {
         drop(self.stop.1.wait_while(guard, |()| !self.stopping.load(Relaxed)));
     }
 
-    /// What all workers counted since the daemon started.
+    /// Returns the counts of all workers since the daemon started.
     pub fn lifetime(&self) -> Totals {
         let mut totals = Totals::default();
         self.counters.iter().for_each(|counters| counters.add_to(&mut totals));
         totals
     }
 
-    /// What all workers counted since the last reset.
+    /// Returns the counts of all workers since the last reset.
     pub fn totals(&self) -> Totals {
         self.lifetime().since(&self.baseline.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -141,13 +141,13 @@ impl Shared {
         self.crowded_ms.store(self.started.elapsed().as_millis() as u64, Relaxed);
     }
 
-    /// Whether one had to in the last second.
+    /// Returns whether a large value had to wait in the last second.
     pub fn is_crowded(&self) -> bool {
         let at = self.crowded_ms.load(Relaxed);
         at > 0 && self.started.elapsed().as_millis() as u64 <= at + 1000
     }
 
-    /// Whether a daemon at this verbosity logs what needs `level`.
+    /// Returns whether lines of verbosity `level` are logged.
     pub fn logs(&self, level: u8) -> bool {
         self.verbosity.load(Relaxed) >= level
     }

@@ -44,7 +44,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// An empty inbox.
+    /// Returns an empty inbox.
     pub fn new() -> io::Result<Inbox> {
         Ok(Inbox {
             sockets: Mutex::new(Vec::new()),
@@ -52,7 +52,7 @@ impl Inbox {
         })
     }
 
-    /// A descriptor that wakes the inbox's worker when written to.
+    /// Returns a descriptor that wakes the inbox's worker when written to.
     pub fn waker(&self) -> io::Result<OwnedFd> {
         self.waker.try_clone()
     }
@@ -75,26 +75,28 @@ const TIMER: u64 = u64::MAX - 2;
 /// Tokens from here up to `TIMER` are listeners; below are connections.
 const LISTENERS: u64 = u64::MAX - 1024;
 
-/// How often the loop turns with nothing to do. A timer of its own does it: a limit to each sleep would have
-/// the kernel set and clear one every time, which under a hypervisor costs as much as a small request.
+/// The interval of the loop's upkeep when there is nothing to do. It has a timer of its own: with a limit to each
+/// sleep, the kernel would set and clear a timer every time, which under a hypervisor costs as much as a small
+/// request.
 const TICK: Duration = Duration::from_millis(100);
-/// How long the loop sleeps while a connection waits for room.
+/// The longest sleep of the loop while a connection waits for room.
 const ROOM_TICK: Duration = Duration::from_millis(1);
-/// After so much has been received, what the SSD has brought goes out before more is received: large values
-/// from many peers at once would otherwise delay peers that only read.
+/// After this many received bytes, finished reads are answered before more is received. Else large values from many
+/// peers would delay peers that only read.
 const RECEIVED_BYTES_MAX: usize = 64 << 10;
-/// How long a worker gives turns before it looks at its sockets again: so long a light request waits for others.
+/// The time for which a worker gives turns before it looks at its sockets again: a light request waits this long
+/// for others.
 const TURNS_TIME: Duration = Duration::from_micros(500);
-/// With more events than these at a time, connections wait for their turns instead of being served as they come.
+/// With more events than this at a time, connections wait for their turns instead of being served as they come.
 const EVENTS_AT_ONCE_MAX: usize = 32;
-/// How long a stopping worker waits for its connections to finish.
+/// The time that a stopping worker waits for its connections to finish.
 const DRAIN: Duration = Duration::from_secs(3);
 
 fn timespec(time: Duration) -> Timespec {
     Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) }
 }
 
-/// A descriptor that becomes readable every [`TICK`].
+/// Returns a descriptor that becomes readable every [`TICK`].
 fn ticking() -> io::Result<OwnedFd> {
     use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
     let timer = rustix::time::timerfd_create(
@@ -117,14 +119,14 @@ pub struct Worker {
     timer: OwnedFd,
     connections: Connections,
     in_flight: InFlight,
-    /// What a receive fills.
+    /// The buffer that a receive fills.
     input: Vec<u8>,
-    /// What replies are encoded in.
+    /// The buffer that replies are encoded in.
     output: Vec<u8>,
     reclaim: Reclaim,
     /// A connection that could read otherwise found no memory for its read.
     read_is_blocked: bool,
-    /// Connections with an answer from the SSD to send, while completions are taken.
+    /// Connections with replies from the SSD to send, while completions are taken.
     answered: Vec<u64>,
     /// Bytes received since completions were taken.
     received_bytes: usize,
@@ -138,7 +140,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Worker `number`; the first one also accepts. `queue` must have been opened on this thread.
+    /// Returns worker `number`; the first one also accepts. `queue` must have been opened on this thread.
     pub fn new(
         number: usize,
         shared: Arc<Shared>,
@@ -243,10 +245,9 @@ impl Worker {
         }
     }
 
-    /// How long the loop may sleep; none is until something happens.
+    /// Returns how long the loop may sleep; `None` is until an event.
     fn timeout(&mut self) -> Option<Timespec> {
-        // A connection that came to wait for its turn to read, after the last turn was given, is woken by
-        // nothing else.
+        // A connection that began to wait for its turn to read after the last turn was given is woken by no event.
         let reads_wait = self.connections.read_waiters() > 0;
         let may_read = reads_wait && self.in_flight.is_empty() && !self.read_is_blocked;
         let has_work = may_read
@@ -271,17 +272,17 @@ impl Worker {
                     self.adopt(socket);
                 }
             }
-            // Completions are taken in every turn of the loop.
+            // Completions are taken in every round of the loop.
             IO => {}
             TIMER => {
-                // Reading it is what sets it again.
+                // Reading the timer sets it again.
                 let _ = rustix::io::read(&self.timer, &mut [0; 8]);
                 self.upkeep_is_due = true;
             }
             token @ LISTENERS.. => self.accept((token - LISTENERS) as usize),
             token => {
                 self.connections.note_event(token, flags);
-                // What takes long waits until everything that does not has been served.
+                // Heavy requests wait until all light ones have been served.
                 if self.connections.is_light(token) && !is_crowded {
                     self.connections.begin_turn(token);
                     self.drive(token);
@@ -305,7 +306,7 @@ impl Worker {
         }
     }
 
-    /// Closes a connection; its reads under way end unseen.
+    /// Closes a connection. Its reads under way end without effect.
     fn end(&mut self, token: u64) {
         if let Some(bytes) = self.connections.remove(token) {
             self.shared.budget.give(bytes as u64);
@@ -314,7 +315,7 @@ impl Worker {
         }
     }
 
-    /// Gives connections that can go on another turn each, as far as the time goes.
+    /// Gives connections that can continue another turn each, as far as the time allows.
     fn take_turns(&mut self) -> io::Result<()> {
         let began = Instant::now();
         for _ in 0..self.connections.turns() {
@@ -330,7 +331,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Tries again what waited for room or memory, and lets those that wait for it read in their turn.
+    /// Retries connections that wait for room or memory, and gives those that wait to read their turns.
     fn retry_waiting(&mut self) {
         let began = Instant::now();
         for _ in 0..self.connections.room_waiters() {
@@ -376,7 +377,7 @@ impl Worker {
         }
     }
 
-    /// The upkeep of the store, idle connections, accepting again.
+    /// Does the upkeep that is due: the store's, closing idle connections, accepting again.
     fn keep_up(&mut self) {
         if !std::mem::take(&mut self.upkeep_is_due) {
             return;
@@ -396,8 +397,8 @@ impl Worker {
         }
     }
 
-    /// Ends what is idle, waits for what is not, at last closes everything and writes what is buffered. True
-    /// when done.
+    /// Closes idle connections and waits for the others until `stop_at`, then closes all. Returns whether the
+    /// worker is done.
     fn drain(&mut self, stop_at: Instant) -> io::Result<bool> {
         let _ = self.accept_on(false);
         let late = self.instant >= stop_at;

@@ -22,7 +22,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// The exit code of a process that ends with this error: 64 (`EX_USAGE`) or 78 (`EX_CONFIG`) of
+    /// Returns the exit code of a process that ends with this error: 64 (`EX_USAGE`) or 78 (`EX_CONFIG`) of
     /// `sysexits.h`, as memcached uses 64 for its options.
     pub fn exit_code(&self) -> u8 {
         match self {

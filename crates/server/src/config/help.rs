@@ -20,12 +20,12 @@ pub(super) const WIDTH: usize = 80;
 /// Where the descriptions begin.
 const INDENT: usize = 27;
 
-/// The text of `-V`. Tools parse the first line.
+/// Returns the text of `-V`. Tools parse the first line.
 pub fn versions() -> String {
     format!("memcached {COMPATIBLE_VERSION}\nlarder {VERSION}\n")
 }
 
-/// The text of `-i`.
+/// Returns the text of `-i`.
 pub fn licence() -> String {
     let mut page = versions();
     page.push_str(
@@ -36,7 +36,7 @@ pub fn licence() -> String {
     page
 }
 
-/// The page of a topic: empty for the page of `-h`.
+/// Returns the page of a topic: empty for the page of `-h`.
 ///
 /// # Errors
 /// There is no such topic.
@@ -155,7 +155,7 @@ fn value_of(kind: WordKind) -> &'static str {
     }
 }
 
-/// The word that stands for an option's value.
+/// Returns the word that stands for an option's value.
 fn hint(kind: Kind) -> &'static str {
     match kind {
         Kind::Flag | Kind::Count => "",

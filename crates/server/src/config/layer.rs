@@ -59,7 +59,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// An error about this value, naming where it was given.
+    /// Returns an error about this value, naming where it was given.
     pub fn error(&self, long: &str, message: &str) -> ConfigError {
         match &self.origin {
             Origin::Default => ConfigError::Usage(format!("--{long} {}: {message}", self.text)),
@@ -144,17 +144,17 @@ impl Layer {
         self.entries.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// The value given for `key`; the last one of a list.
+    /// Returns the value given for `key`; the last one of a list.
     pub fn last(&self, key: Key) -> Option<&Given> {
         self.all(key).last()
     }
 
-    /// Whether anything but a default is given for `key`.
+    /// Returns whether anything but a default is given for `key`.
     pub fn is_given(&self, key: Key) -> bool {
         self.last(key).is_some_and(|given| given.origin != Origin::Default)
     }
 
-    /// The `-o` words given, with their values, in the order of their names.
+    /// Returns the `-o` words given, with their values, in the order of their names.
     pub fn words(&self) -> impl Iterator<Item = (&'static str, &Given)> {
         self.entries.iter().filter_map(|(key, list)| match key {
             Key::Word(name) => list.last().map(|given| (*name, given)),
@@ -162,7 +162,7 @@ impl Layer {
         })
     }
 
-    /// The layer of all fixed defaults.
+    /// Returns the layer of all fixed defaults.
     pub fn defaults() -> Layer {
         let mut layer = Layer::default();
         for opt in OPTIONS {
@@ -195,7 +195,7 @@ fn given_name_error(opt: &Opt, given: &Given, why: &str) -> ConfigError {
     }
 }
 
-/// Whether `text` is of the form of the option.
+/// Returns whether `text` is of the form of the option.
 fn check(opt: &Opt, text: &str) -> Result<(), String> {
     match opt.kind {
         Kind::Flag => values::switch(text).map(drop),

@@ -16,9 +16,9 @@ impl Listen {
     /// Every interface, at the port of `-p`.
     pub const ANY: Listen = Listen { host: None, port: None };
 
-    /// The socket addresses of this entry; `default_port` is the port of `-p`, 0 for one the kernel picks.
-    /// Every interface is two addresses, IPv4 and IPv6: bind the second with `IPV6_V6ONLY`, and go on without
-    /// it where IPv6 is switched off.
+    /// Returns the socket addresses of this entry; `default_port` is the port of `-p`, 0 for one the kernel picks.
+    /// Every interface is two addresses, IPv4 and IPv6: bind the second with `IPV6_V6ONLY`, and go on without it
+    /// where IPv6 is switched off.
     ///
     /// # Errors
     /// The name does not resolve.

@@ -160,17 +160,18 @@ pub struct Opt {
 }
 
 impl Opt {
-    /// The option's environment variable.
+    /// Returns the option's environment variable.
     pub fn env_name(&self) -> String {
         format!("LARDER_{}", self.long.to_ascii_uppercase().replace('-', "_"))
     }
 
-    /// Whether the environment can give it. The options that print and end belong to the command line alone.
+    /// Returns whether the environment can give it. The options that print and end belong to the command line
+    /// alone.
     pub fn in_environment(&self) -> bool {
         !matches!(self.id, Id::Help | Id::License | Id::Version | Id::PrintConfig)
     }
 
-    /// Whether the file can give it: what the environment can, except the name of the file.
+    /// Returns whether the file can give it: what the environment can, except the name of the file.
     pub fn in_file(&self) -> bool {
         self.in_environment() && self.id != Id::Config
     }

@@ -169,7 +169,7 @@ impl Config {
         self.raw.last(Key::Opt(id)).map_or(&Origin::Default, |given| &given.origin)
     }
 
-    /// The value of an `-o` word: as given, or its default; empty for a name that is no word.
+    /// Returns the value of an `-o` word: as given, or its default; empty for a name that is no word.
     pub fn word(&self, name: &str) -> &str {
         word(&self.raw, name)
     }

@@ -14,7 +14,7 @@ const VALUE_COLUMN: usize = 21;
 /// Where the origins begin, if the value leaves room.
 const ORIGIN_COLUMN: usize = 46;
 
-/// The text of `--print-config`. Ignored options are shown only if they were given; long values and origins
+/// Returns the text of `--print-config`. Ignored options are shown only if they were given; long values and origins
 /// take a line of their own rather than run over the edge.
 pub fn config(config: &Config) -> String {
     let mut page = String::new();
@@ -96,8 +96,8 @@ fn value(kind: Kind, text: &str) -> String {
     .unwrap_or_else(|_| text.to_string())
 }
 
-/// The commented example file, `docs/larder.example.toml`: every key that has an effect, commented out, with
-/// its default or, where it has none, with an example.
+/// Returns the commented example file, `docs/larder.example.toml`: every key that has an effect, commented out,
+/// with its default or, where it has none, with an example.
 pub fn example() -> String {
     let mut page = String::from(
         "# An example configuration for larder: every key, commented out, with its\n\

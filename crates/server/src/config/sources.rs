@@ -161,7 +161,7 @@ fn scalar(value: &Value) -> Result<String, String> {
     }
 }
 
-/// The variables of this process that matter: ours, the cache directory's, and the one that asks for a file
+/// Returns the variables of this process that matter: ours, the cache directory's, and the one that asks for a file
 /// with the ports. One that is not UTF-8 is read with replacement characters, and fails where it is used.
 pub fn own_variables() -> BTreeMap<String, String> {
     const OTHERS: [&str; 3] = ["XDG_CACHE_HOME", "HOME", "MEMCACHED_PORT_FILENAME"];

@@ -22,12 +22,12 @@ pub fn size(text: &str, unit_bytes: u64) -> Result<u64, String> {
     digits.parse::<u64>().ok().and_then(|n| n.checked_mul(scale)).ok_or_else(too_large)
 }
 
-/// Whether a text has the form of a size, however large.
+/// Returns whether a text has the form of a size, however large.
 pub fn is_size(text: &str) -> bool {
     digits_and_scale(text.trim(), 1).is_some()
 }
 
-/// The digits of a size, and what they count.
+/// Returns the digits of a size, and what they count.
 fn digits_and_scale(text: &str, unit_bytes: u64) -> Option<(&str, u64)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, suffix) = text.split_at(end);

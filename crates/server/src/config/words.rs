@@ -37,7 +37,7 @@ pub struct Word {
 }
 
 impl Word {
-    /// The row of a name without `no_`.
+    /// Returns the row of a name without `no_`.
     pub fn by_name(name: &str) -> Option<&'static Word> {
         WORDS.iter().find(|word| word.name == name)
     }

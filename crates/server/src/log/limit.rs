@@ -1,4 +1,5 @@
-//! How often one place in the code may log: a device that fails a thousand times a second is one story.
+//! Limits how often one place in the code may log, such as the report of a device that fails a thousand times a
+//! second.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use tracing::callsite::Identifier;
 const LINES_MAX: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// What each place has logged lately. As many entries as there are places in the code.
+/// The recent lines of each place. There are as many entries as places in the code.
 #[derive(Default)]
 pub(super) struct Limit {
     places: HashMap<Identifier, Place>,

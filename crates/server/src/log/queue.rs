@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// The lines in the queue.
 enum Entry {
     Line(Vec<u8>),
-    /// To be answered once everything before it is written.
+    /// Answered once everything before it is written.
     Flush(SyncSender<()>),
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// A queue of `lines` at most, which a new thread empties into `write`. Without a thread its lines are
+    /// Returns a queue of `lines` at most, which a new thread empties into `write`. Without a thread its lines are
     /// lost.
     pub(super) fn start(
         lines: usize,

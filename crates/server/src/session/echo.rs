@@ -1,4 +1,4 @@
-//! What `-vv` shows on standard error: the line of each request behind `<` and the descriptor of its connection,
+//! The lines of `-vv` on standard error: the line of each request behind `<` and the descriptor of its connection,
 //! and the first line of its reply behind `>`, in memcached's manner. Values are not shown.
 
 use crate::log;

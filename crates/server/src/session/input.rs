@@ -16,32 +16,32 @@ pub(super) struct Input {
 const MOVE_BYTES_MIN: usize = 4 << 10;
 
 impl Input {
-    /// Whether nothing is left.
+    /// Returns whether no bytes are left.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.len() == self.consumed
     }
 
-    /// The bytes left.
+    /// Returns the bytes left.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.consumed..]
     }
 
-    /// Memory allocated, in bytes.
+    /// Returns the memory allocated, in bytes.
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Bytes still to come of a request whose memory is allocated; 0 for none.
+    /// Returns the bytes still to come of a request whose memory is allocated; 0 for none.
     pub(super) fn missing(&self) -> usize {
         self.whole.saturating_sub(self.rest().len())
     }
 
-    /// Appends what has been received.
+    /// Appends received bytes.
     pub(super) fn push(&mut self, fresh: &[u8]) {
         if self.bytes.len() + fresh.len() > self.bytes.capacity() {
             self.compact();
         }
-        // No more than needed: what is kept here counts against the bound of all connections.
+        // No more than needed: this memory counts against the bound of all connections.
         self.bytes.reserve_exact(fresh.len());
         self.bytes.extend_from_slice(fresh);
     }

@@ -1,4 +1,4 @@
-//! What a connection has to say, in order, some of it not known yet. It sends nothing itself.
+//! The replies of a connection in the order of its requests, some of them not known yet. It sends nothing itself.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,8 +7,8 @@ use std::ops::Range;
 use larder_device::IoBuf;
 use larder_store::LargeValue;
 
-/// Replies in the order of their requests. A reply that waits for the SSD holds its place; what follows waits
-/// behind it.
+/// Replies in the order of their requests. A reply that waits for the SSD keeps its place, and the replies behind
+/// it wait too.
 #[derive(Default)]
 pub struct Output {
     queue: VecDeque<Chunk>,
@@ -27,13 +27,13 @@ pub struct Output {
 enum Chunk {
     Bytes(Vec<u8>),
     Large(LargeValue),
-    /// What of a read buffer is to be sent.
+    /// A read buffer, and the part of it to send.
     Read(IoBuf, Range<usize>),
     Waiting(u64),
 }
 
-/// Larger values are sent from where the store keeps them; smaller ones are copied, which costs less than a
-/// piece of its own.
+/// Larger values are sent from the store's memory; smaller ones are copied, which costs less than sending them on
+/// their own.
 pub(crate) const COPY_BYTES_MAX: usize = 64 << 10;
 /// Places for chunks that an idle connection may keep.
 const IDLE_CHUNKS: usize = 16;
@@ -41,7 +41,7 @@ const IDLE_CHUNKS: usize = 16;
 const GATHER_BYTES: usize = 64 << 10;
 
 impl Output {
-    /// Where encoders append.
+    /// Returns the buffer that encoders append to.
     pub fn tail(&mut self) -> &mut Vec<u8> {
         &mut self.tail
     }
@@ -97,7 +97,7 @@ impl Output {
     fn close_tail(&mut self) {
         if !self.tail.is_empty() {
             let sent = if self.queue.is_empty() { std::mem::take(&mut self.sent) } else { 0 };
-            // A little of a large buffer is copied out of it, so that the queue holds no more than it says.
+            // The rest of a large buffer is copied out of it, so that the queue holds no more than it counts.
             let bytes = if self.tail.len() < self.tail.capacity() / 2 {
                 let bytes = self.tail[sent..].to_vec();
                 self.tail.clear();
@@ -113,7 +113,7 @@ impl Output {
         }
     }
 
-    /// If this reply's place is all there is, gives the place up and answers true: the reply goes to the
+    /// Gives up the place of a reply if nothing else is queued. Returns whether it did; then the reply goes to the
     /// tail.
     pub fn take_only_waiting(&mut self, ticket: u64) -> bool {
         let is_alone = self.tail.is_empty()
@@ -144,24 +144,24 @@ impl Output {
         self.queue.extend(behind);
     }
 
-    /// Bytes of memory held, here and in the store.
+    /// Returns the bytes of memory held, here and in the store.
     pub fn bytes(&self) -> usize {
         self.queued_bytes + self.large_bytes + self.read_bytes + self.tail.len()
     }
 
-    /// Memory allocated, roughly.
+    /// Returns about how much memory is allocated, in bytes.
     pub fn capacity(&self) -> usize {
         let chunks = self.queue.capacity() * size_of::<Chunk>();
         self.queued_bytes + self.read_bytes + self.tail.capacity() + chunks
     }
 
-    /// Whether everything has been sent.
+    /// Returns whether everything has been sent.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.tail.is_empty()
     }
 
-    /// Sends what can be sent now. `send` takes some bytes and whether more follow at once, and answers how
-    /// many it took; `WouldBlock` ends the attempt.
+    /// Sends as much as can be sent now. `send` takes some bytes and whether more follow at once, and returns how
+    /// many bytes it took. `WouldBlock` ends the attempt.
     pub fn flush(&mut self, mut send: impl FnMut(&[u8], bool) -> io::Result<usize>) -> io::Result<u64> {
         let mut total = 0;
         let mut gathered = Vec::new();

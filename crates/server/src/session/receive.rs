@@ -1,5 +1,5 @@
-//! A value that arrives in pieces: buffered with its command when it is small, received straight into the
-//! store's memory when it is large, thrown away when it is too large.
+//! A value that arrives in parts: buffered with its command if it is small, received into the store's memory if it
+//! is large, skipped if it is too large.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) struct Receiving {
     put: Put,
     reply: OwnedReply,
     is_cas: bool,
-    /// What must follow the value, and what has come of it.
+    /// Bytes that must follow the value, and those that have come.
     tail_len: usize,
     tail: Vec<u8>,
     value_len: u32,
@@ -35,13 +35,13 @@ impl Receiving {
     }
 }
 
-/// How long a large value waits for memory while others that are on their way hold half of it. Those that stand
-/// still give way much sooner.
+/// The time that a large value waits for memory while others on their way in hold half of it. Values that make no
+/// progress give way much sooner.
 const ARRIVAL_WAIT: Duration = Duration::from_secs(2);
 
-/// How a store whose value is not there yet goes on.
+/// The treatment of a set whose value has not come yet.
 pub(super) enum Begun {
-    /// The head is done with: the value is received or thrown away.
+    /// The head is consumed: the value is received or skipped.
     Taken,
     /// The value is small: parse again when all of it is there.
     WaitForAll,
@@ -95,8 +95,8 @@ impl Session {
         }
     }
 
-    /// Takes what belongs to the value from `input` and stores it when all of it has come. Returns how much was
-    /// taken.
+    /// Takes the bytes of the value from `input`, and stores the value when it is complete. Returns the number of
+    /// bytes taken.
     pub(super) fn receive(&mut self, ctx: &mut Ctx<'_>, input: &[u8]) -> usize {
         let Some(mut receiving) = self.receiving.take() else { return 0 };
         let mut used = 0;
@@ -146,8 +146,8 @@ impl Session {
         used
     }
 
-    /// Moves the received bytes of a value to the store's memory, and takes memory for the next ones. Returns how
-    /// much was moved.
+    /// Moves the received bytes of a value to the store's memory, and takes memory for the next ones. Returns the
+    /// number of bytes moved.
     fn take_bytes(
         &self,
         ctx: &Ctx<'_>,
@@ -156,7 +156,7 @@ impl Session {
         input: &[u8],
     ) -> (usize, Step<()>) {
         let store = &ctx.shared.store;
-        // Where values on their way in have been promised all that they may, those that stand still give way.
+        // Values on their way in have been promised all memory that they may have: those without progress give way.
         let on_full = if incoming.waits() {
             ctx.shared.note_crowd();
             let is_late = self.room_since.is_some_and(|since| ctx.instant - since >= ARRIVAL_WAIT);
@@ -173,7 +173,7 @@ impl Session {
         (missing - incoming.missing(), step)
     }
 
-    /// Answers a value for which there is no memory, and throws the rest of it away.
+    /// Refuses a value for which there is no memory, and skips the rest of it.
     fn give_up(&mut self, ctx: &Ctx<'_>, receiving: &Receiving) {
         let missing = receiving.incoming.as_ref().map_or(0, Incoming::missing);
         self.swallow = (missing + receiving.tail_len - receiving.tail.len()) as u64;

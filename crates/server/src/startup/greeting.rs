@@ -89,7 +89,7 @@ fn items(config: &Config, stats: &Stats, ssd: &Ssd) -> u64 {
     fit.min(stats.index_capacity_max * INDEX_FILL_PERCENT / 100)
 }
 
-/// A number of three digits and zeros: what is about so many is not known to the last digit.
+/// Returns a number of three digits and zeros: what is about so many is not known to the last digit.
 fn about(number: u64) -> String {
     let unit = 10_u64.pow(number.max(1).ilog10().saturating_sub(2));
     let digits = (number / unit * unit).to_string();

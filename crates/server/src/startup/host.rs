@@ -22,7 +22,7 @@ fn machine_bytes(root: &Path) -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The limits of a control group, `0::PATH` or `N:CONTROLLERS:PATH`, and of those it lies in.
+/// Returns the limits of a control group, `0::PATH` or `N:CONTROLLERS:PATH`, and of those it lies in.
 fn group_limits(root: &Path, line: &str) -> Vec<u64> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };

@@ -171,7 +171,7 @@ fn listen_unix(unix: &UnixSocket, backlog: i32) -> Result<Listener, String> {
     })
 }
 
-/// Whether there is a socket that no process listens on any more; with anything else in the way there is a
+/// Returns whether there is a socket that no process listens on any more; with anything else in the way there is a
 /// reason not to use the path.
 fn check_stale(path: &Path) -> Result<bool, String> {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(false) };
@@ -190,7 +190,7 @@ fn check_stale(path: &Path) -> Result<bool, String> {
     }
 }
 
-/// The lines that `MEMCACHED_PORT_FILENAME` asks for.
+/// Returns the lines that `MEMCACHED_PORT_FILENAME` asks for.
 pub fn announcement(listeners: &[Listener]) -> String {
     let line = |listener: &Listener| match listener.port {
         Some(port) if listener.name.starts_with('[') => format!("TCP INET6: {port}\n"),

@@ -185,7 +185,7 @@ pub fn store_config(config: &Config, ssd: Vec<Span>, seed: u64) -> StoreConfig {
     }
 }
 
-/// The text for an operator whose store cannot be opened on these spans.
+/// Returns the text for an operator whose store cannot be opened on these spans.
 pub fn refused(config: &Config, spans: &[Span], error: &OpenError) -> String {
     let remedy = match error {
         OpenError::MemoryTooSmall { .. } => match enough(config, spans) {
@@ -198,7 +198,7 @@ pub fn refused(config: &Config, spans: &[Span], error: &OpenError) -> String {
     format!("{error}{remedy}")
 }
 
-/// The least memory limit with which the largest item fits into the RAM tier.
+/// Returns the least memory limit with which the largest item fits into the RAM tier.
 pub fn enough(config: &Config, spans: &[Span]) -> Option<u64> {
     let ram_bytes = config.item_size_max_bytes * RAM_PER_LARGEST_ITEM;
     Store::memory_for(&store_config(config, spans.to_vec(), 0), ram_bytes)
@@ -207,7 +207,7 @@ pub fn enough(config: &Config, spans: &[Span]) -> Option<u64> {
 /// An item may take at most this part of the RAM tier.
 pub const RAM_PER_LARGEST_ITEM: u64 = 2;
 
-/// The text for an operator whose store cannot be opened with a file.
+/// Returns the text for an operator whose store cannot be opened with a file.
 fn refused_file(config: &Config, spans: &[Span], error: &OpenError) -> String {
     let Some(file) = shown_file(config) else { return refused(config, spans, error) };
     match error {
@@ -221,7 +221,7 @@ fn refused_file(config: &Config, spans: &[Span], error: &OpenError) -> String {
     }
 }
 
-/// The option that names the memory's file, and the file.
+/// Returns the option that names the memory's file, and the file.
 fn shown_file(config: &Config) -> Option<String> {
     match (&config.memory_file, &config.state_file) {
         (Some(path), _) => Some(format!("--memory-file {}", path.display())),

@@ -72,12 +72,12 @@ fn may_be_replaced(path: &Path, is_own: fn(&str) -> bool) -> io::Result<bool> {
     Ok(std::str::from_utf8(&content).is_ok_and(|text| text.lines().all(is_own)))
 }
 
-/// Whether a line is that of a file with a process id.
+/// Returns whether a line is that of a file with a process id.
 pub fn is_pid(line: &str) -> bool {
     line.trim().parse::<u32>().is_ok()
 }
 
-/// Whether a line is that of a file with ports.
+/// Returns whether a line is that of a file with ports.
 pub fn is_port(line: &str) -> bool {
     ["TCP INET: ", "TCP INET6: ", "UDP INET: ", "UDP INET6: ", "UNIX: "]
         .iter()

@@ -52,7 +52,7 @@ impl OwnedFile {
     /// Makes the file readable by its owner alone. For a file that is known to be Larder's.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The error that the system reports.
     pub fn make_private(&self) -> io::Result<()> {
         self.file.set_permissions(fs::Permissions::from_mode(0o600))
     }
@@ -62,7 +62,8 @@ fn cannot_open(error: &io::Error) -> String {
     format!("{error}; give a path in a directory you can write, best on tmpfs")
 }
 
-/// Whether the file may be this daemon's: a regular one of its user, with one name, that no other user writes.
+/// Returns whether the file may be this daemon's: a regular one of its user, with one name, that no other user
+/// writes.
 ///
 /// # Errors
 /// Why not, and what to do.
@@ -133,7 +134,7 @@ pub fn resolve(path: &Path) -> Result<PathBuf, String> {
     Err("it is a symbolic link to a link to a link, and so on; give the path it leads to".into())
 }
 
-/// Whether other users may make files in a directory.
+/// Returns whether other users may make files in a directory.
 ///
 /// # Errors
 /// They may also replace or remove what is not theirs, there or further up.

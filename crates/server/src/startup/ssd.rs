@@ -73,7 +73,7 @@ fn check_place(path: &Path) -> Result<(), String> {
 }
 
 impl Ssd {
-    /// Whether an earlier daemon used one of the devices.
+    /// Returns whether an earlier daemon used one of the devices.
     pub fn was_used(&self) -> bool {
         self.files.iter().any(|file| matches!(file.origin(), Origin::Reopened | Origin::Reshaped))
     }
@@ -96,7 +96,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// The devices, to be read and written.
+    /// Returns the devices, to be read and written.
     pub fn devices(self) -> Vec<Arc<dyn Device>> {
         self.files.into_iter().map(|file| Arc::new(file) as Arc<dyn Device>).collect()
     }
@@ -119,7 +119,7 @@ pub fn foreseen(config: &Config) -> Option<Vec<Span>> {
     config.ssd.iter().enumerate().map(span).collect()
 }
 
-/// Whether the path is the one that no option named: only there are directories made.
+/// Returns whether the path is the one that no option named: only there are directories made.
 fn is_default(config: &Config, path: &Path) -> bool {
     config.personality == Personality::Larder && path.ends_with("larder/larder.ssd")
 }

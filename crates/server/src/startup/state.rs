@@ -53,7 +53,7 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// The state file at `path`, which need not be there.
+    /// Returns the state file at `path`, which need not be there.
     ///
     /// # Errors
     /// A text for the operator: its directory is missing, or not to be trusted.
@@ -68,7 +68,7 @@ impl StateFile {
         move |error| format!("{shown}: {error}")
     }
 
-    /// The name under which a state is written.
+    /// Returns the name under which a state is written.
     fn unfinished(&self) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(".new");
@@ -150,7 +150,7 @@ fn open(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).custom_flags(no_follow).open(path)
 }
 
-/// Whether a file at the path is a state, whole or not, and may be replaced.
+/// Returns whether a file at the path is a state, whole or not, and may be replaced.
 fn is_state(path: &Path) -> io::Result<bool> {
     Ok(fs::symlink_metadata(path)?.is_file() && read_page(&open(path)?)?.is_some())
 }

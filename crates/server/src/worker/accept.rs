@@ -1,7 +1,7 @@
 //! Accepts connections: hands them to the workers in turn, and refuses those over the limit.
 //!
-//! A connection over the limit is told so and closed. With `no_maxconns_fast` it waits in the kernel's queue for
-//! another to end, but not for ever: after a while all that wait are refused.
+//! A connection over the limit is refused with an error line. With `no_maxconns_fast` it waits in the kernel's
+//! queue for another to end, but not forever: after a while all that wait are refused.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,18 +16,18 @@ use crate::session::TOO_MANY_CONNECTIONS;
 
 /// Connections taken from one listener before other events get their turn.
 const ACCEPTED_MAX: usize = 64;
-/// How long connections wait for room with `no_maxconns_fast`.
+/// The time that connections wait for room with `no_maxconns_fast`.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// The least time between two reports of failures to accept.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
-/// What a refused client may have sent already, in pieces that are read before its connection is closed: closed
-/// with bytes unread, it would lose the answer too.
+/// Reads of the input of a refused client, in pieces, before its connection is closed. If it were closed with bytes
+/// unread, the client would lose the error line too.
 const DRAINED_PIECES: usize = 8;
 const PIECE_BYTES: usize = 4096;
 
-/// What the first worker keeps to accept by.
+/// The state that the first worker accepts connections by.
 pub(super) struct Acceptor {
-    /// A descriptor kept back, to refuse a connection with when there is no other left.
+    /// A descriptor held in reserve, to refuse a connection with when no other is left.
     spare: Option<OwnedFd>,
     /// Since when connections wait because there are too many.
     full_since: Option<Instant>,
@@ -36,7 +36,7 @@ pub(super) struct Acceptor {
     stopped_at: Option<Instant>,
 }
 
-/// What to do about a failure to accept.
+/// The kinds of failure to accept, by their remedy.
 #[derive(Debug, PartialEq, Eq)]
 enum Failure {
     /// There is no connection to take.
@@ -45,7 +45,7 @@ enum Failure {
     Broken,
     /// No descriptor is left.
     Descriptors,
-    /// The system refuses: the next attempt would fail just so.
+    /// The system refuses, and would refuse the next attempt too.
     Other,
 }
 
@@ -75,7 +75,7 @@ impl Acceptor {
         Acceptor { spare: spare(), full_since: None, reported_at: None, stopped_at: None }
     }
 
-    /// Whether those that wait for room have waited long enough.
+    /// Returns whether the connections that wait for room have waited long enough.
     fn has_waited(&self, now: Instant) -> bool {
         self.full_since.is_some_and(|since| now.duration_since(since) >= WAIT_MAX)
     }
@@ -85,7 +85,7 @@ fn spare() -> Option<OwnedFd> {
     eventfd(0, EventfdFlags::CLOEXEC).ok()
 }
 
-/// Tells a client that there are too many, and closes its connection.
+/// Refuses a client because there are too many, and closes its connection.
 fn refuse(socket: OwnedFd) {
     let line = format!("{}\r\n", TOO_MANY_CONNECTIONS);
     let _ = rustix::net::send(&socket, line.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
@@ -104,7 +104,7 @@ impl Worker {
         self.shared.connections.load(Relaxed) >= self.shared.config.conn_limit
     }
 
-    /// Whether connections over the limit are to wait now.
+    /// Returns whether connections over the limit are to wait now.
     fn lets_wait(&self) -> bool {
         !self.shared.config.conn_limit_fast && !self.acceptor.has_waited(self.instant)
     }
@@ -127,7 +127,7 @@ impl Worker {
                 Err(error) => match Failure::of(error) {
                     Failure::Broken => {}
                     Failure::Nothing => {
-                        // All that waited have been refused: what comes from here on may wait as long.
+                        // All that waited have been refused: later ones may wait as long.
                         self.acceptor.full_since = None;
                         return;
                     }
@@ -154,8 +154,8 @@ impl Worker {
         }
     }
 
-    /// Refuses a connection for which there is no descriptor, with the one kept back. Returns false when that
-    /// does not help.
+    /// Refuses a connection for which there is no descriptor, with the one in reserve. Returns false if that does
+    /// not help.
     fn refuse_with_spare(&mut self, listener: usize) -> bool {
         let Some(spare_descriptor) = self.acceptor.spare.take() else {
             self.acceptor.spare = spare();
@@ -202,8 +202,8 @@ impl Worker {
         }
     }
 
-    /// Takes connections again, if it was stopped and there is room, or those that wait for room have waited
-    /// long enough to be refused.
+    /// Accepts connections again if accepting was stopped and there is room, or if connections have waited long
+    /// enough to be refused.
     pub(super) fn accept_again(&mut self) {
         let stays = self.is_full() && self.lets_wait() || self.shared.stopping.load(Relaxed);
         if self.accepting || stays || self.accept_on(true).is_err() {

@@ -1,4 +1,5 @@
-//! A worker's connections: sockets with their sessions, which of them want a turn, which of them wait for what.
+//! A worker's connections: sockets with their sessions, and the queues in which they wait for turns, room, reads or
+//! memory.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,15 +14,15 @@ use crate::session::{Session, Wait};
 pub(super) struct Connection {
     pub(super) socket: OwnedFd,
     pub(super) session: Session,
-    /// There may be something to read; edge-triggered events tell only of changes.
+    /// There may be bytes to read: edge-triggered events report changes only.
     pub(super) readable: bool,
-    /// The peer has ended its side, or both: after what it sent comes an end to be read, and no other event.
+    /// The peer has ended its side, or both. After its last bytes the end is read, without another event.
     pub(super) ended: bool,
     pub(super) writable: bool,
     has_turn: bool,
-    /// In the queue of those that wait for room, or for a turn to read.
+    /// In a queue of connections that wait for room, or for a turn to read.
     waits: bool,
-    /// In the queue of those that wait for memory.
+    /// In the queue of connections that wait for memory.
     parked: bool,
     pub(super) last_active: Instant,
     /// Bytes moved over the socket since `moved_since`, either way.
@@ -34,18 +35,19 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Whether there is something to do that needs no event: input to execute or to receive.
+    /// Returns whether it can continue without an event: there is input to execute or to receive.
     pub(super) fn can_go_on(&self, output_bytes_max: usize) -> bool {
         let drains = self.session.wait() == Wait::Drain && !self.writable;
         !drains && self.session.can_resume(output_bytes_max) || self.readable && self.session.wants_input()
     }
 
-    /// Whether it waits for memory.
+    /// Returns whether it waits for memory.
     pub(super) fn is_parked(&self) -> bool {
         self.parked
     }
 
-    /// Whether nothing but its peer can bring it on: replies that are not taken, a request that is not ended.
+    /// Returns whether it can continue only when its peer acts: replies are not taken, or a request is not
+    /// complete.
     pub(super) fn awaits_peer(&self) -> bool {
         let unread = !self.session.out.is_empty() && !self.writable;
         unread || !self.readable && !self.parked && self.session.wants_input()
@@ -60,9 +62,9 @@ pub(super) struct Connections {
     places: Vec<Option<Connection>>,
     generations: Vec<u32>,
     free: Vec<u32>,
-    /// By which all their accounts are kept.
+    /// The clock of all their accounts.
     clock: Clock,
-    /// Connections that can go on without an event.
+    /// Connections that can continue without an event.
     turns: FairQueue,
     /// Connections that wait for room in RAM or on the SSD.
     room_waiters: VecDeque<u64>,
@@ -148,7 +150,7 @@ impl Connections {
         self.free.len() == self.places.len()
     }
 
-    /// All connections with their tokens.
+    /// Returns all connections with their tokens.
     pub(super) fn all(&mut self) -> impl Iterator<Item = (u64, &mut Connection)> {
         let places = self.places.iter_mut().enumerate();
         places.filter_map(|(place, c)| c.as_mut().map(|c| (token_of(place, c.generation), c)))
@@ -163,7 +165,7 @@ impl Connections {
         self.all().filter_map(|(token, c)| idle(c).then_some(token)).collect()
     }
 
-    /// Notes what epoll said.
+    /// Notes the events that epoll reported.
     pub(super) fn note_event(&mut self, token: u64, flags: EventFlags) {
         let Some(connection) = self.get(token) else { return };
         let ended = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
@@ -191,7 +193,7 @@ impl Connections {
         self.parked.len()
     }
 
-    /// The connection wants to go on without an event.
+    /// Queues a connection that can continue without an event.
     pub(super) fn wait_for_turn(&mut self, token: u64) {
         if let Some(connection) = connection_of(&mut self.places, token)
             && !std::mem::replace(&mut connection.has_turn, true)
@@ -200,21 +202,21 @@ impl Connections {
         }
     }
 
-    /// A turn of the connection begins.
+    /// Notes that a turn of the connection begins.
     pub(super) fn begin_turn(&mut self, token: u64) {
         if let Some(connection) = connection_of(&mut self.places, token) {
             self.clock.begin_turn(&mut connection.account);
         }
     }
 
-    /// The connection can do nothing until its peer takes what it asked for.
+    /// Notes that the connection can do nothing until its peer takes its replies.
     pub(super) fn pause(&mut self, token: u64) {
         if let Some(connection) = connection_of(&mut self.places, token) {
             self.clock.pause(&mut connection.account);
         }
     }
 
-    /// The connection has nothing to do until its peer asks for more.
+    /// Notes that the connection has nothing to do until its peer asks for more.
     pub(super) fn rest(&mut self, token: u64) {
         if let Some(connection) = connection_of(&mut self.places, token) {
             self.clock.rest(&mut connection.account);
@@ -230,7 +232,7 @@ impl Connections {
         Some(token)
     }
 
-    /// The connection is to be tried again when there may be room.
+    /// Queues a connection to be tried again when there may be room.
     pub(super) fn wait_for_room(&mut self, token: u64) {
         if let Some(connection) = self.get(token)
             && !std::mem::replace(&mut connection.waits, true)
@@ -246,12 +248,12 @@ impl Connections {
         self.clock.charge(&mut connection.account, bytes, others_wait);
     }
 
-    /// Whether the connection takes and holds little.
+    /// Returns whether the connection's turns are light and it holds little memory.
     pub(super) fn is_light(&mut self, token: u64) -> bool {
         self.get(token).is_some_and(|c| c.account.is_light() && c.held_bytes <= LIGHT_HELD_BYTES)
     }
 
-    /// The connection waits for its turn to read.
+    /// Queues a connection that waits for its turn to read.
     pub(super) fn wait_for_read(&mut self, token: u64) {
         if let Some(connection) = connection_of(&mut self.places, token)
             && !std::mem::replace(&mut connection.waits, true)
@@ -261,7 +263,7 @@ impl Connections {
         }
     }
 
-    /// The connection waits for memory.
+    /// Queues a connection that waits for memory.
     pub(super) fn park(&mut self, token: u64) {
         if let Some(connection) = connection_of(&mut self.places, token)
             && !std::mem::replace(&mut connection.parked, true)
@@ -270,7 +272,7 @@ impl Connections {
         }
     }
 
-    /// The connection that waits for memory and is next.
+    /// Returns the next connection that waits for memory.
     pub(super) fn first_parked(&self, among: Among) -> Option<u64> {
         self.parked.first(&self.clock, among)
     }

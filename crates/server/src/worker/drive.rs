@@ -14,21 +14,21 @@ use crate::session::{Ctx, Session, Wait};
 const RECEIVE_BYTES_TIGHT: usize = 4 << 10;
 /// [`OUTPUT_BYTES`] where memory is short.
 const OUTPUT_BYTES_TIGHT: usize = 64 << 10;
-/// How often a connection that is sent what it asked for goes on before others get their turn.
+/// The most times that a connection continues after its replies were sent, before others get their turn.
 const ROUNDS: u32 = 4;
-/// What a connection whose turn it is may read before the next one has its turn; one larger read goes alone.
+/// The bytes that a connection may read in its turn; a larger read is made alone.
 const READ_QUANTUM_BYTES: usize = 64 << 10;
 
-/// What a connection may do in one drive.
+/// The memory that a connection may use in one drive.
 #[derive(Clone, Copy)]
 struct Grant {
-    /// Bytes of the budget that were taken for it; 0 where there is so much room that nothing has to be taken.
+    /// Bytes of the budget that were taken for it; 0 if there is so much room that none have to be taken.
     taken_bytes: usize,
     receive_bytes: usize,
     output_bytes: usize,
 }
 
-/// How many reads a session may ask for.
+/// The reads that a session may ask for.
 #[derive(Clone, Copy)]
 pub(super) struct ReadShare {
     pub(super) reads: usize,
@@ -36,13 +36,13 @@ pub(super) struct ReadShare {
 }
 
 impl Worker {
-    /// The memory that a drive of the connection may need, where there is so much. Every byte that it will
-    /// hold afterwards is provided for here, before it is taken.
+    /// Returns the memory that a drive of the connection may use, if there is so much. All memory that the
+    /// connection holds afterwards is provided for here, before it is taken.
     fn grant(&mut self, token: u64) -> Option<Grant> {
         let claim = Claim::Output { light: self.connections.is_light(token) };
         let budget = &self.shared.budget;
         let value_bytes = self.shared.store.large_bytes();
-        // Where all workers together have room, none has to take any first.
+        // If there is room for a drive of every worker, none has to take any first.
         let all = (drive_bytes_max(RECEIVE_BYTES, OUTPUT_BYTES, value_bytes) * self.inboxes.len()) as u64;
         if budget.has_room(all, claim) {
             let receive_bytes =
@@ -57,7 +57,7 @@ impl Worker {
                 output_bytes: OUTPUT_BYTES_TIGHT,
             });
         }
-        // The end of a request whose memory is there already is always received: that makes room.
+        // The rest of a request whose memory is taken already is always received: that makes room.
         let missing = self.connections.session(token).map_or(0, |session| session.input_missing());
         (missing > 0).then_some(Grant {
             taken_bytes: 0,
@@ -66,7 +66,7 @@ impl Worker {
         })
     }
 
-    /// Whether there is memory to drive the connection.
+    /// Returns whether there is memory to drive the connection.
     pub(super) fn has_memory(&mut self, token: u64) -> bool {
         let claim = Claim::Output { light: self.connections.is_light(token) };
         let value_bytes = self.shared.store.large_bytes();
@@ -74,8 +74,8 @@ impl Worker {
         self.shared.budget.has_room(tight as u64, claim)
     }
 
-    /// Brings the budget in line with what the connection holds now, after `taken_bytes` had been taken for
-    /// it. A connection that has ended holds nothing.
+    /// Brings the budget in line with the memory that the connection holds now, after `taken_bytes` were taken for
+    /// it. A connection that has ended holds none.
     pub(super) fn settle(&mut self, token: u64, taken_bytes: usize) {
         let (mut before, mut after) = (taken_bytes, 0);
         if let Some(connection) = self.connections.get(token) {
@@ -87,13 +87,13 @@ impl Worker {
         self.shared.budget.exchange(before as u64, after as u64);
     }
 
-    /// The reads that a session may ask for without waiting for its turn: none while others wait.
+    /// Returns the reads that a session may ask for without waiting for its turn: none while others wait.
     fn unasked_share(&self) -> ReadShare {
         let reads = if self.connections.read_waiters() > 0 { 0 } else { self.in_flight.room() };
         ReadShare { reads, bytes: usize::MAX }
     }
 
-    /// Calls a session with the surroundings it needs, then submits the reads it wants.
+    /// Calls a session with its surroundings, then submits the reads it asks for.
     pub(super) fn with_session(
         &mut self,
         token: u64,
@@ -140,13 +140,13 @@ impl Worker {
         self.with_session(token, share, OUTPUT_BYTES_TIGHT, call);
     }
 
-    /// Receives, executes, sends, as far as that goes now.
+    /// Receives, executes and sends, as far as possible now.
     pub(super) fn drive(&mut self, token: u64) {
         self.drive_on(token, None);
     }
 
-    /// Whether at most one read of the connection is under way, so that its answer can be sent at once; then
-    /// its session is lent the buffer to encode in.
+    /// Returns whether at most one read of the connection is under way, so that its reply can be sent at once. If
+    /// so, lends its session the buffer to encode in.
     pub(super) fn lend_output_for_last(&mut self, token: u64) -> bool {
         let output = &mut self.output;
         self.connections.session(token).is_none_or(|session| {
@@ -194,7 +194,7 @@ impl Worker {
         self.connections.get(token).is_some_and(|connection| connection.is_parked())
     }
 
-    /// Executes and receives, if there is memory for it. Returns whether the connection lives on.
+    /// Executes and receives, if there is memory for it. Returns whether the connection stays open.
     fn execute(&mut self, token: u64, woken: Option<ReadShare>) -> bool {
         let Some(connection) = self.connections.get(token) else { return false };
         if woken.is_none() && !connection.can_go_on(OUTPUT_BYTES) {
@@ -239,7 +239,7 @@ impl Worker {
         true
     }
 
-    /// Whether the session can go on, and what it has to say then can be sent.
+    /// Returns whether the session can continue, and its replies can be sent then.
     fn can_resume(&mut self, token: u64, output_bytes: usize) -> bool {
         let drains = |session: &Session| session.wait() == Wait::Drain;
         self.connections.get(token).is_some_and(|connection| {
@@ -248,7 +248,7 @@ impl Worker {
         })
     }
 
-    /// One receive and what follows from it; false when the connection is at its end.
+    /// Receives once, and executes the input. Returns false when the connection is at its end.
     fn receive(&mut self, token: u64, grant: Grant) -> bool {
         let share = self.unasked_share();
         let Some(connection) = self.connections.get(token) else { return false };
@@ -286,8 +286,8 @@ impl Worker {
                 _ => return false,
             },
         };
-        // A short read empties a stream socket; what comes later raises another edge, but for an end already
-        // told of.
+        // A short read empties a stream socket. Later bytes raise another edge, but an end that was reported
+        // already does not.
         connection.readable = len == wanted || connection.ended;
         connection.moved_bytes += len as u64;
         self.counters().bytes_read.add(len as u64);
@@ -304,7 +304,7 @@ impl Worker {
         true
     }
 
-    /// Sends what can be sent; false when the peer is gone.
+    /// Sends as much as possible now. Returns false when the peer is gone.
     pub(super) fn send(&mut self, token: u64) -> bool {
         let Some(connection) = self.connections.get(token) else { return false };
         if !connection.writable || connection.session.out.is_empty() {
@@ -330,7 +330,7 @@ impl Worker {
         false
     }
 
-    /// Sees to it that a connection which could go on does so, whatever woke it.
+    /// Queues the connection for whatever it waits for, so that it continues when that comes.
     fn note_wait(&mut self, token: u64) {
         let Some(connection) = self.connections.get(token) else { return };
         match connection.session.wait() {

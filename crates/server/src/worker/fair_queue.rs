@@ -1,10 +1,10 @@
 //! The order in which waiting connections get their turns.
 //!
-//! Connections whose turns are light and those whose turns are heavy share alike: while both wait, each class is
-//! served as many bytes as the other. So a light turn never waits for more than a heavy one or two. Within a
-//! class, turns are given by start-time fair queueing (Goyal, Vin and Cheng, 1996), all connections alike: next is
-//! the turn that would begin first if all that have something to do were served at once, a byte each in turn. A
-//! connection that had nothing to do is therefore ahead of those that always have.
+//! Connections with light turns and connections with heavy turns share alike: while both wait, each class is served
+//! as many bytes as the other. So a light turn never waits for more than a heavy one or two. Within a class, turns
+//! are given by start-time fair queueing (Goyal, Vin and Cheng, 1996), all connections alike: next is the turn that
+//! would begin first if all connections with something to do were served at once, a byte each in turn. A connection
+//! that had nothing to do is therefore ahead of those that always have.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,23 @@ use crate::budget::LIGHT_BYTES;
 /// A connection's account, in bytes of service.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Account {
-    /// The virtual time at which what it was served is paid for: when its next turn begins, if it waits.
+    /// The virtual time up to which its service is paid for: its next turn begins then, if it waits.
     paid: u64,
     /// Its present turn has cost nothing yet.
     turn_is_new: bool,
-    /// What is paid for of its present turn and not served yet.
+    /// Bytes of its present turn that are paid for and not served yet.
     prepaid: u64,
-    /// What one of its turns takes, going by the last ones.
+    /// Bytes that one of its turns takes, estimated by the last ones.
     turn_bytes: u64,
     /// It has something to do.
     is_busy: bool,
 }
 
-/// How far one class can get ahead of the other.
+/// The most bytes that one class can get ahead of the other.
 const LEAD_BYTES_MAX: i64 = 2 << 20;
 
 impl Account {
-    /// Whether its turns are light.
+    /// Returns whether its turns are light.
     pub(super) fn is_light(&self) -> bool {
         self.turn_bytes <= LIGHT_BYTES
     }
@@ -40,15 +40,15 @@ impl Account {
     }
 }
 
-/// What accounts are kept by: one for all queues that the same connections wait in, so that what is served from
-/// one of them counts in the others.
+/// The clock by which accounts are kept. It is one for all queues that the same connections wait in, so that
+/// service from one of them counts in the others.
 #[derive(Default)]
 pub(super) struct Clock {
     /// The virtual time: bytes served, divided by the connections that had something to do.
     now: u64,
     /// Connections that have something to do: they wait, or have reads under way.
     busy: u64,
-    /// How many bytes more the light class was served than the heavy one while others waited.
+    /// Bytes by which the light class was served more than the heavy one while others waited.
     lead_bytes: i64,
 }
 
@@ -58,8 +58,7 @@ impl Clock {
         account.paid = account.paid.max(self.now);
     }
 
-    /// Notes that a connection can do nothing until its peer takes what it asked for. It is no reason for others to
-    /// wait longer.
+    /// Notes that a connection can do nothing until its peer takes its replies. Others need not wait longer for it.
     pub(super) fn pause(&mut self, account: &mut Account) {
         self.busy -= u64::from(std::mem::replace(&mut account.is_busy, false));
     }
@@ -120,12 +119,12 @@ pub(super) struct FairQueue {
 }
 
 impl FairQueue {
-    /// Connections that wait.
+    /// Returns the number of connections that wait.
     pub(super) fn len(&self) -> usize {
         self.classes.iter().map(BTreeMap::len).sum()
     }
 
-    /// A connection waits from now on.
+    /// Queues a connection.
     pub(super) fn push(&mut self, clock: &mut Clock, token: u64, account: &mut Account) {
         self.arrivals += 1;
         clock.make_busy(account);
@@ -140,7 +139,7 @@ impl FairQueue {
         }
     }
 
-    /// The connection whose turn is next.
+    /// Returns the connection whose turn is next.
     pub(super) fn first(&self, clock: &Clock, among: Among) -> Option<u64> {
         self.classes[self.next_class(clock, among)].first_key_value().map(|(_, token)| *token)
     }

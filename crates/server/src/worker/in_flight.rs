@@ -1,5 +1,5 @@
-//! A worker's reads and writes in flight: which session asked for what, how many may be under way, what to do
-//! when they complete.
+//! A worker's reads and writes in flight: the sessions that asked for them, bounds on their number, and their
+//! completion.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,12 +19,12 @@ enum Operation {
         token: u64,
         wanted: Wanted,
     },
-    /// A read of the store's own, to keep hot items.
+    /// A read of the store's own, for the readmission of items that were read.
     Readmission(ReadPlan),
     Write(WriteJob),
 }
 
-/// One read of the device, and what of a session waits for it.
+/// One read of the device, and the gets of a session that wait for it.
 struct Wanted {
     ticket: Ticket,
     plan: ReadPlan,
@@ -33,12 +33,12 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Bytes of the budget that were taken for it.
+    /// Returns the bytes of the budget that were taken for it.
     fn bytes(&self) -> usize {
         self.plan.bytes() + self.others.iter().map(|(_, plan)| plan.bytes()).sum::<usize>()
     }
 
-    /// Whether the read brings what another get wants too.
+    /// Returns whether the read brings the page that another get asks for.
     fn serves(&self, (ticket, plan): &(Ticket, ReadPlan)) -> bool {
         let place = |plan: &ReadPlan| (plan.device(), plan.offset(), plan.bytes());
         matches!((self.ticket, ticket), (Ticket::Get(_), Ticket::Get(_))) && place(&self.plan) == place(plan)
@@ -50,7 +50,7 @@ pub(super) struct InFlight {
     queue: Option<Box<dyn IoQueue>>,
     operations: Vec<Option<Operation>>,
     free: Vec<u32>,
-    /// Reads that a session wants, between its call and their submission.
+    /// Reads that a session asks for, between its call and their submission.
     wanted: Vec<(Ticket, ReadPlan)>,
     /// Reads that the queue had no place for.
     deferred: Vec<(u64, Wanted)>,
@@ -71,9 +71,11 @@ const WRITE_PLACES: usize = 8;
 const DEVICE_READS_MAX: usize = 128;
 /// Reads that one worker may have in flight however many workers there are.
 const WORKER_READS_MIN: usize = 32;
-/// Bytes of light reads in flight over all workers, or one read each. Memory is not what this bounds.
+/// Bytes of light reads in flight over all workers, or one read each. This bounds the wait for a device, not
+/// memory.
 const LIGHT_BYTES_MAX: usize = 8 << 20;
-/// The same for heavy ones: so much is ahead of a light read, one or two milliseconds of what a device delivers.
+/// The same for heavy ones: as many bytes are ahead of a light read, which a device delivers in one or two
+/// milliseconds.
 const HEAVY_BYTES_MAX: usize = 2 << 20;
 
 impl InFlight {
@@ -97,7 +99,7 @@ impl InFlight {
         }
     }
 
-    /// Reads that may still be asked for.
+    /// Returns the number of reads that may still be asked for.
     pub(super) fn room(&self) -> usize {
         if self.light_bytes >= LIGHT_BYTES_MAX / self.threads {
             0
@@ -106,17 +108,17 @@ impl InFlight {
         }
     }
 
-    /// While this is not 0, another heavy read may be asked for.
+    /// Returns the bytes left for heavy reads. While they are not 0, another heavy read may be asked for.
     pub(super) fn heavy_room_bytes(&self) -> usize {
         (HEAVY_BYTES_MAX / self.threads).saturating_sub(self.heavy_bytes)
     }
 
-    /// What reads of such a size have in flight.
+    /// Returns the bytes in flight of the class of reads of this size.
     fn class_bytes(&mut self, bytes: usize) -> &mut usize {
         if bytes as u64 > LIGHT_BYTES { &mut self.heavy_bytes } else { &mut self.light_bytes }
     }
 
-    /// Bytes of the reads that a session wants and that are not submitted yet.
+    /// Returns the bytes of the reads that a session asked for and that are not submitted yet.
     pub(super) fn wanted_bytes(&self) -> usize {
         self.wanted.iter().map(|(_, plan)| plan.bytes()).sum()
     }
@@ -129,7 +131,7 @@ impl InFlight {
         !self.deferred.is_empty() && self.queue.as_ref().is_some_and(|queue| queue.in_flight() == 0)
     }
 
-    /// Whether something finished already: asked before sleeping.
+    /// Returns whether an operation has finished already: asked before sleeping.
     pub(super) fn is_ready(&mut self) -> bool {
         self.queue.as_mut().is_some_and(|queue| queue.is_ready())
     }
@@ -138,7 +140,7 @@ impl InFlight {
         self.queue.as_ref().is_none_or(|queue| queue.in_flight() == 0)
     }
 
-    /// Submits what a session's call left behind: gets of one page as one read.
+    /// Submits the reads that a session asked for: gets of one page as one read.
     pub(super) fn submit_wanted(&mut self, token: u64, shared: &Shared, now: Seconds) {
         if self.wanted.len() > 1 {
             self.wanted.sort_by_key(|(_, plan)| (plan.device(), plan.offset()));
@@ -180,7 +182,7 @@ impl InFlight {
         if queue.submit(u64::from(place), op).is_err() {
             match self.take(u64::from(place)) {
                 Some(Operation::Read { token, wanted }) => self.deferred.push((token, wanted)),
-                // No request waits for it, but the store needs its outcome.
+                // No request waits for it, but the store must be told its outcome.
                 Some(Operation::Readmission(plan)) => {
                     shared.store.readmit(Loaded { plan: &plan, bytes: None }, now)
                 }
@@ -193,7 +195,7 @@ impl InFlight {
         shared.reads_in_flight.fetch_add(1, Relaxed);
     }
 
-    /// Submits what had no place before.
+    /// Submits the reads that the queue had no place for.
     fn submit_deferred(&mut self, shared: &Shared, now: Seconds) {
         for (token, wanted) in std::mem::take(&mut self.deferred) {
             self.submit_read(Operation::Read { token, wanted }, shared, now);
@@ -212,7 +214,7 @@ impl InFlight {
         completions
     }
 
-    /// Whether a failure may be logged now: one a second.
+    /// Returns whether a failure may be logged now: one a second.
     fn may_log(&mut self, now: std::time::Instant) -> bool {
         let quiet = self.failures_logged.is_none_or(|last| now.duration_since(last).as_secs() >= 1);
         if quiet {
@@ -223,7 +225,7 @@ impl InFlight {
 }
 
 impl Worker {
-    /// Takes finished reads and writes and goes on with whatever waited for them.
+    /// Takes finished reads and writes, and continues the sessions that waited for them.
     pub(super) fn complete_io(&mut self) -> io::Result<()> {
         self.received_bytes = 0;
         let mut completions = self.in_flight.reap();
@@ -246,7 +248,7 @@ impl Worker {
             }
         }
         self.in_flight.completions = completions;
-        // What these have in common goes out in one piece.
+        // Several replies of one connection are sent together.
         let mut answered = std::mem::take(&mut self.answered);
         for token in answered.drain(..) {
             self.drive(token);
@@ -301,7 +303,7 @@ impl Worker {
         }
     }
 
-    /// One line a second at most about a device that fails.
+    /// Logs a failed operation, at most one a second.
     fn report(&mut self, op: &IoOp, error: &io::Error) {
         if self.in_flight.may_log(self.instant) {
             let off = if self.shared.store.ssd_is_off() { "; the SSD tier is off, RAM goes on" } else { "" };

@@ -1,23 +1,23 @@
-//! Taking memory back from peers that hold it and do not move, while others wait for it.
+//! Takes memory back from peers that hold it without progress while others wait for it.
 
 use std::time::{Duration, Instant};
 
 use super::Worker;
 use crate::session::Wait;
 
-/// A peer that moves fewer bytes than [`MOVED_BYTES_MIN`] in this time is taken to stand still.
+/// A peer that moves fewer bytes than [`MOVED_BYTES_MIN`] in this time is considered to stand still.
 const STILL: Duration = Duration::from_millis(250);
 const MOVED_BYTES_MIN: u64 = 4 << 10;
 /// Connections that hold less are not worth closing.
 const HELD_BYTES_MIN: usize = 2 << 10;
 
-/// Where a worker's reclaiming stands.
+/// The state of a worker's reclaiming.
 #[derive(Default)]
 pub(super) struct Reclaim {
     /// Whether the budget was told that a connection of this worker waits for memory.
     presses: bool,
     looked_at: Option<Instant>,
-    /// How much progress there had been, and when that moved last.
+    /// The progress seen last, and the time when it changed last.
     progress: u64,
     progress_at: Option<Instant>,
 }
@@ -26,16 +26,16 @@ impl Reclaim {
     /// Notes whether a connection of this worker waits for memory. Returns whether that is a change.
     fn note_press(&mut self, presses: bool) -> bool {
         if !presses {
-            // A jam lasts while the worker presses without a break: one short wait after another is none.
+            // A jam is one wait without a break; short waits one after another are none.
             self.progress_at = None;
         }
         std::mem::replace(&mut self.presses, presses) != presses
     }
 
-    /// Whether a connection of this worker waits for memory while next to none is given back anywhere, and no heavy
-    /// request is served: what is held is held by requests that all need more before they can be executed, or by
-    /// peers that take next to nothing. `progress` is counted over all workers, and `limit` is that of the budget,
-    /// both in bytes.
+    /// Returns whether there is a jam: a connection of this worker waits for memory, while next to none is given
+    /// back anywhere and no heavy request is served. Then memory is held by requests that need more of it to be
+    /// executed, or by peers that take next to nothing. `progress` is counted over all workers, and `limit` is that
+    /// of the budget, both in bytes.
     fn is_jammed(&mut self, now: Instant, progress: u64, limit: u64) -> bool {
         let moves = progress.wrapping_sub(self.progress) >= limit / 64;
         let since = self.progress_at.filter(|_| self.presses && !moves);
@@ -76,7 +76,7 @@ impl Worker {
         self.reclaim.looked_at = Some(now);
         let (limit, is_pressed) = (budget.limit() as usize, budget.is_pressed());
         let is_jammed = self.reclaim.is_jammed(now, budget.progress(), budget.limit());
-        // Of a jam too little would be shared out among all that wait, and none of them could go on.
+        // In a jam, an eighth would be too little: shared among all that wait, it would let none of them continue.
         let enough = if is_jammed { limit / 2 } else { limit / 8 };
         let mut holders: Vec<(usize, u64, bool)> = Vec::new();
         for (token, connection) in self.connections.all() {
@@ -88,7 +88,7 @@ impl Worker {
             let waits = connection.awaits_peer() || is_jammed && connection.session.wait() != Wait::Read;
             let is_to_go = is_pressed && waits && (is_still || is_jammed);
             if is_still && is_crowded && connection.session.is_receiving() && connection.awaits_peer() {
-                // Its value's memory is the store's, and has been promised to it.
+                // The memory of its value is the store's and has been promised to it.
                 holders.push((enough, token, false));
             } else if is_to_go && connection.held_bytes >= HELD_BYTES_MIN {
                 holders.push((connection.held_bytes, token, !connection.session.out.is_empty()));
@@ -123,8 +123,8 @@ mod tests {
 
     const LIMIT: u64 = 64 << 20;
 
-    /// Whether a jam is seen when the worker looks every 50 ms, and presses when `presses` says so. Each time,
-    /// `bytes` of progress are made.
+    /// Returns whether a jam is seen when the worker looks every 50 ms, and presses when `presses` says so. Each
+    /// time, `bytes` of progress are made.
     fn is_seen(bytes: u64, presses: impl Fn(u32) -> bool) -> bool {
         let (mut reclaim, began) = (Reclaim::default(), Instant::now());
         (0..100).any(|look: u32| {

@@ -1,4 +1,4 @@
-//! Administrative commands. What tunes memcached's slabs and LRU is understood and has no effect.
+//! Administrative commands. Those that tune memcached's slabs and LRU are accepted and have no effect.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +11,7 @@ use crate::session::{Ctx, Served, Session};
 const MIB: u64 = 1 << 20;
 
 impl Session {
-    /// Noop, version, verbosity, quit.
+    /// Executes noop, version, verbosity and quit.
     pub(super) fn small_talk(
         &mut self,
         ctx: &mut Ctx<'_>,

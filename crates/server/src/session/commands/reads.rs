@@ -186,7 +186,7 @@ impl Session {
         Served::Done
     }
 
-    /// Answers one key, or keeps a place for the reply. `ends` if it is the request's only key.
+    /// Executes a get of one key, or keeps a place for its reply. `ends` if it is the request's only key.
     fn get_one(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -274,7 +274,7 @@ impl Session {
         Served::Done
     }
 
-    /// Answers a get that could not change the item for lack of memory.
+    /// Replies to a get that could not change the item for lack of memory.
     fn get_without_memory(&mut self, ctx: &Ctx<'_>, get: &Get<'_>, key: &Key<'_>, ends: bool) -> Served {
         // A classic read ends with END whatever became of its keys: an error line would be a second reply.
         if matches!(get.reply, Reply::Classic { .. }) {
@@ -289,8 +289,8 @@ impl Session {
         Served::Done
     }
 
-    /// Answers a plain get whose read is done, in the place that was kept for it. Several gets may share a read;
-    /// [`read_done`](Self::read_done) is for the last of them.
+    /// Completes a plain get whose read is done, in the place that was kept for its reply. Several gets may share a
+    /// read; [`read_done`](Self::read_done) is for the last of them.
     pub fn get_done(&mut self, ctx: &mut Ctx<'_>, ticket: u64, plan: &ReadPlan, read: ReadBuffer<'_>) {
         let Some(pending) = self.take_pending(ticket) else { return };
         let reply = pending.reply.reply();

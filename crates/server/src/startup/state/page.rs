@@ -28,7 +28,7 @@ pub(super) const AT_SECOND: usize = 24;
 pub(super) const AT_BYTES: usize = 32;
 pub(super) const AT_SUM: usize = 40;
 
-/// The first page of a state.
+/// Returns the first page of a state.
 pub(super) fn encode(unix_base: i64, second: u32, bytes: u64, sum: u64) -> [u8; PAGE_BYTES] {
     let mut page = [0; PAGE_BYTES];
     page[..8].copy_from_slice(&MAGIC);
@@ -52,14 +52,14 @@ pub(super) fn read_page(file: &File) -> io::Result<Option<[u8; PAGE_BYTES]>> {
     }
 }
 
-/// The word at a place of the page.
+/// Returns the word at a place of the page.
 pub(super) fn word(page: &[u8; PAGE_BYTES], at: usize) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&page[at..at + 8]);
     u64::from_le_bytes(bytes)
 }
 
-/// The checksum of the page.
+/// Returns the checksum of the page.
 pub(super) fn page_crc(page: &[u8; PAGE_BYTES]) -> [u8; 4] {
     let mut page = *page;
     page[AT_CRC..AT_BASE].fill(0);

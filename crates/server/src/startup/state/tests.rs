@@ -40,7 +40,7 @@ fn is_gone(state: &mut StateFile, folder: &Folder) -> bool {
     matches!(take(state, &folder.file("next")), Ok(Found::Nothing))
 }
 
-/// A memory of three and a half chunks with a hole in it, and its state.
+/// Returns a memory of three and a half chunks with a hole in it, and its state.
 fn saved(folder: &Folder) -> (StateFile, Vec<u8>) {
     let memory = folder.file("memory");
     let mut bytes = vec![0; CHUNK_BYTES * 7 / 2];

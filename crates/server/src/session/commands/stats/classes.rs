@@ -10,8 +10,8 @@ use crate::session::Ctx;
 const RAM: u32 = 1;
 const SSD: u32 = 2;
 
-/// `stats items`. New items in RAM are memcached's hot ones, those in RAM that were read its warm ones, and those
-/// on the SSD its cold ones. Hits in RAM are not told apart and count as hits of warm items.
+/// Returns the lines of `stats items`. New items in RAM are memcached's hot ones, items in RAM that were read its
+/// warm ones, and items on the SSD its cold ones. All hits in RAM count as hits of warm items.
 pub(super) fn items(ctx: &Ctx<'_>) -> Lines {
     let store = ctx.shared.store_stats();
     let totals = ctx.shared.totals();
@@ -58,7 +58,7 @@ pub(super) fn items(ctx: &Ctx<'_>) -> Lines {
     lines
 }
 
-/// `stats slabs`: a page of the RAM class is a segment.
+/// Returns the lines of `stats slabs`. A page of the RAM class is a segment.
 pub(super) fn slabs(ctx: &Ctx<'_>) -> Lines {
     let store = ctx.shared.store_stats();
     let totals = ctx.shared.totals();
