@@ -15,6 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::config::{Config, Io};
+use crate::listener::Listener;
 use crate::shared::Shared;
 use crate::startup::notice::{self, Notice};
 use crate::startup::{descriptors, greeting, listen, memory, ssd};
@@ -78,7 +79,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     let listeners = Arc::new(listeners);
     let result = serve(&shared, listeners.clone(), ssd.devices(), kind, signals);
     // A worker that has not ended still has the listeners.
-    listeners.iter().for_each(listen::Listener::remove_file);
+    listeners.iter().for_each(Listener::remove_file);
     drop(notices);
     let stragglers = result?;
     if stragglers > 0 {
@@ -92,7 +93,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
 }
 
 /// Writes the files by which other programs find the daemon.
-fn announce(config: &Config, listeners: &[listen::Listener]) -> Result<Vec<Notice>, String> {
+fn announce(config: &Config, listeners: &[Listener]) -> Result<Vec<Notice>, String> {
     let mut notices = Vec::new();
     if let Some(path) = &config.pidfile {
         let put = Notice::put(path, format!("{}\n", std::process::id()), notice::is_pid);
@@ -118,7 +119,7 @@ fn save(shared: &Shared, saving: &memory::Saving) -> Result<ExitCode, String> {
 /// Serves until a signal or a command ends it. Returns how many workers have not ended.
 fn serve(
     shared: &Arc<Shared>,
-    listeners: Arc<Vec<listen::Listener>>,
+    listeners: Arc<Vec<Listener>>,
     devices: Vec<Arc<dyn Device>>,
     kind: IoKind,
     mut signals: Signals,
@@ -146,7 +147,7 @@ fn serve(
 /// how many have not.
 fn work(
     shared: &Arc<Shared>,
-    listeners: Arc<Vec<listen::Listener>>,
+    listeners: Arc<Vec<Listener>>,
     devices: Vec<Arc<dyn Device>>,
     kind: IoKind,
 ) -> Result<usize, String> {

@@ -1,14 +1,21 @@
-//! The daemon `larder` as a library: what `main.rs` starts and the tests reach.
+//! The daemon `larder` as a library, for `main.rs` and the tests.
 //!
-//! In reading order: [`config`] (options to values), [`daemon`] (start and stop), [`worker`] (one event
-//! loop), [`session`] (one connection, sans-IO), `dispatch` (requests to store calls and back), [`shared`]
-//! and [`counters`] (what all workers see), [`log`] (lines on standard error).
+//! In reading order: [`config`] (options to values), [`daemon`] (start and stop), [`startup`] (everything that
+//! runs once), [`worker`] (one event loop), [`session`] (one connection, sans-IO: the wire and the store meet
+//! there), [`shared`] and [`counters`] (the state of all workers), [`budget`] (the bound on their memory), [`log`]
+//! (lines on standard error). Imports point to the right only:
+//!
+//! ```text
+//!   daemon --> startup ------------+--> shared --> clock, counters, prefixes, config --> budget
+//!          \-> worker --> session --+
+//! ```
 
 pub mod budget;
 pub mod clock;
 pub mod config;
 pub mod counters;
 pub mod daemon;
+pub mod listener;
 pub mod log;
 pub mod prefixes;
 pub mod process;

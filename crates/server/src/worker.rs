@@ -28,8 +28,8 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 
 use crate::budget::RECEIVE_BYTES;
 use crate::counters::Counters;
+use crate::listener::Listener;
 use crate::shared::Shared;
-use crate::startup::listen::Listener;
 
 use accept::Acceptor;
 use connection::Connections;

@@ -1,4 +1,5 @@
-//! What a daemon says at its start: warnings in the log, and on standard output what it is and a line to try.
+//! The report of a daemon's start: warnings in the log, and on standard output its addresses, its memory and a line
+//! to try.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -6,13 +7,14 @@ use std::io::Write as _;
 use larder_device::Bytes;
 use larder_store::{RECORD_ALIGN, RECORD_HEADER_BYTES, Stats};
 
-use super::listen::Listener;
 use super::ssd::Ssd;
 use super::{host, memory};
 use crate::config::{Config, Personality};
+use crate::listener::Listener;
 use crate::shared::Shared;
 
-/// What of both tiers and the index items fill; the rest is lost at the ends of segments and pages.
+/// The percentage of both tiers, and of the index, that items fill. The rest is lost at the ends of segments and
+/// pages.
 const FILL_PERCENT: u64 = 99;
 const INDEX_FILL_PERCENT: u64 = 95;
 
@@ -37,7 +39,7 @@ pub fn greet(shared: &Shared, listeners: &[Listener], ssd: &Ssd, said: Option<St
     }
 }
 
-/// What an operator may not expect of the configuration on this host.
+/// Returns the warnings about this configuration on this host.
 fn warnings(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &Ssd) -> Vec<String> {
     let mut warnings = Vec::new();
     let wanted_bytes = config.memory_limit_bytes.saturating_add(config.conn_memory_bytes);
@@ -80,7 +82,7 @@ fn warnings(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &Ssd) -
     warnings
 }
 
-/// About how many items of the expected size there is room for, in both tiers together.
+/// Returns about how many items of the expected size fit into both tiers together.
 fn items(config: &Config, stats: &Stats, ssd: &Ssd) -> u64 {
     let ssd_bytes: u64 = ssd.spans.iter().map(|span| span.bytes).sum();
     let record_bytes =
@@ -89,7 +91,7 @@ fn items(config: &Config, stats: &Stats, ssd: &Ssd) -> u64 {
     fit.min(stats.index_capacity_max * INDEX_FILL_PERCENT / 100)
 }
 
-/// Returns a number of three digits and zeros: what is about so many is not known to the last digit.
+/// Returns a number with three significant digits: an estimate is not more exact than that.
 fn about(number: u64) -> String {
     let unit = 10_u64.pow(number.max(1).ilog10().saturating_sub(2));
     let digits = (number / unit * unit).to_string();

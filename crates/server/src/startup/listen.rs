@@ -1,46 +1,15 @@
-//! Listening sockets: bound when the daemon starts, listening once it can serve. Connections are accepted
-//! elsewhere.
+//! Listening sockets: bound when the daemon starts, listening once it can serve. The worker accepts connections.
 
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::config::{Config, TcpPort, UnixSocket};
-
-/// A socket that listens.
-pub struct Listener {
-    /// The socket, non-blocking.
-    pub socket: OwnedFd,
-    /// Where: an address or a path.
-    pub name: String,
-    /// Its TCP port, if it has one.
-    pub port: Option<u16>,
-    /// Whether it is reached by every address of this host.
-    pub is_on_every_interface: bool,
-    /// The file of a Unix socket: its device and inode.
-    file: Option<(PathBuf, u64, u64)>,
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        self.remove_file();
-    }
-}
-
-impl Listener {
-    /// Removes the file of a Unix socket, if it is still this one's.
-    pub fn remove_file(&self) {
-        let Some((path, device, inode)) = &self.file else { return };
-        if fs::symlink_metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (*device, *inode)) {
-            let _ = fs::remove_file(path);
-        }
-    }
-}
+use crate::listener::Listener;
 
 /// The addresses of a daemon that does not serve yet. A peer that connects to one is refused, so that a health
 /// check does not pass before the store is open.
@@ -51,7 +20,7 @@ pub struct Bound {
 /// Takes the TCP addresses of the configuration for this process, and finds out whether its Unix socket is free.
 ///
 /// # Errors
-/// A text for the operator that says what to do.
+/// A text for the operator, with a remedy.
 pub fn bind(config: &Config) -> Result<Bound, String> {
     let mut tcp: Vec<(Socket, SocketAddr)> = Vec::new();
     if let Some(unix) = &config.unix_socket {
@@ -88,7 +57,7 @@ pub fn bind(config: &Config) -> Result<Bound, String> {
 /// Binds and listens at once.
 ///
 /// # Errors
-/// A text for the operator that says what to do.
+/// A text for the operator, with a remedy.
 pub fn open(config: &Config) -> Result<Vec<Listener>, String> {
     bind(config)?.listen(config)
 }
@@ -109,7 +78,7 @@ impl Bound {
     /// Begins to listen.
     ///
     /// # Errors
-    /// A text for the operator that says what to do.
+    /// A text for the operator, with a remedy.
     pub fn listen(self, config: &Config) -> Result<Vec<Listener>, String> {
         let backlog = config.backlog.min(i32::MAX as u32) as i32;
         let mut listeners = Vec::new();
@@ -171,8 +140,8 @@ fn listen_unix(unix: &UnixSocket, backlog: i32) -> Result<Listener, String> {
     })
 }
 
-/// Returns whether there is a socket that no process listens on any more; with anything else in the way there is a
-/// reason not to use the path.
+/// Returns whether there is a socket that no process listens on any more. It is an error if anything else is in the
+/// way.
 fn check_stale(path: &Path) -> Result<bool, String> {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(false) };
     if !metadata.file_type().is_socket() {
@@ -184,13 +153,13 @@ fn check_stale(path: &Path) -> Result<bool, String> {
         socket.connect(&SockAddr::unix(path)?)
     };
     match connect() {
-        // Only this tells that there is no listener. A queue that is full, or a lack of rights, does not.
+        // Only this error shows that there is no listener. A full queue or a lack of rights does not.
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(true),
         _ => Err("another process listens there; stop it, or choose another path with -s".into()),
     }
 }
 
-/// Returns the lines that `MEMCACHED_PORT_FILENAME` asks for.
+/// Returns the lines of the file that `MEMCACHED_PORT_FILENAME` names.
 pub fn announcement(listeners: &[Listener]) -> String {
     let line = |listener: &Listener| match listener.port {
         Some(port) if listener.name.starts_with('[') => format!("TCP INET6: {port}\n"),
