@@ -45,7 +45,7 @@ pub struct Shared {
     pub stopping: AtomicBool,
     /// The TCP port in use, when there is one.
     pub tcp_port: AtomicU32,
-    /// How the SSD is reached: `uring`, `threads` or `none`.
+    /// The interface to the SSD: `uring`, `threads` or `none`.
     pub io: &'static str,
     /// Wakes the workers to see that the daemon stops.
     wakers: Mutex<Vec<OwnedFd>>,

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why no configuration could be made. Its text is meant for the operator: it names what was given, where,
-/// and what to give instead.
+/// The reason why no configuration could be made. Its text is for the operator: it names the value, where it was
+/// given, and a value to give instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {

@@ -1,9 +1,8 @@
 //! The pages that `-h`, `--help=ext`, `-V` and `-i` print, at most 80 columns wide.
 //!
-//! memcached's own test harness reads `-h` to learn what a server can do: the words `ext_path`,
-//! `proxy_config`, `enable-ssl` and `sasl` would switch on tests of things that are not here, or that differ
-//! on purpose. So SSD storage under memcached's names has a page of its own, and what is refused is not
-//! listed.
+//! memcached's own test harness reads `-h` to learn what a server can do: the words `ext_path`, `proxy_config`,
+//! `enable-ssl` and `sasl` would switch on tests of features that are absent here, or differ on purpose. So SSD
+//! storage under memcached's names has a page of its own, and refused options are not listed.
 
 use super::error::ConfigError;
 use super::option::{Effect, Fallback, Group, Id, Kind, Opt};
@@ -98,7 +97,7 @@ fn main_page() -> String {
     page.push_str("\nExit codes\n");
     for (code, meaning) in [
         ("0", "ended as asked"),
-        ("1", "could not start or go on: an address in use, an SSD that fails"),
+        ("1", "could not start or continue: an address in use, an SSD that fails"),
         ("64", "an option or an environment variable is wrong"),
         ("78", "the file is wrong, or the options exclude each other"),
     ] {

@@ -1,4 +1,4 @@
-//! Raw values, each with its origin, before anyone has asked what they mean: the first of the two steps.
+//! Raw values, each with its origin, not interpreted yet: the first of the two steps.
 //!
 //! ```text
 //! command line --+
@@ -16,7 +16,7 @@ use super::option::{Effect, Fallback, Id, Kind, Opt};
 use super::options::OPTIONS;
 use super::{ssd, values, words};
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// It was not given.
@@ -40,7 +40,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What a value is given for: an option, or an `-o` word.
+/// The option or `-o` word that a value is given for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// An option of the table.
@@ -54,7 +54,7 @@ pub enum Key {
 pub struct Given {
     /// The text, without leading blanks; `yes` or `no` for a flag.
     pub text: String,
-    /// Where it comes from.
+    /// Its source.
     pub origin: Origin,
 }
 
@@ -80,8 +80,8 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Adds one value. A list grows, a count counts, anything else is replaced by the later value, as getopt
-    /// does. `-o` is taken apart into its words here; its `ext_path` is `--ssd` under another name.
+    /// Adds one value. A list grows, a count counts, any other value is replaced by a later one, as in getopt. `-o`
+    /// is split into its words here; its `ext_path` is another name for `--ssd`.
     ///
     /// # Errors
     /// The option is refused, the value is not of the option's form, or a word of `-o` is not known.
@@ -92,7 +92,7 @@ impl Layer {
             return self.add_words(opt, &given);
         }
         if let Effect::Refused(why) = opt.effect {
-            // `no` in a file or behind `=` asks for what there is.
+            // `no` in a file or behind `=` asks for nothing that is missing.
             if opt.kind == Kind::Flag && values::switch(&given.text) == Ok(false) {
                 return Ok(());
             }
@@ -132,14 +132,14 @@ impl Layer {
         Ok(())
     }
 
-    /// Puts `higher` over this layer: what it gives replaces what is here.
+    /// Puts `higher` over this layer: its values replace those of this one.
     #[must_use]
     pub fn under(mut self, higher: Layer) -> Layer {
         self.entries.extend(higher.entries);
         self
     }
 
-    /// Everything given for `key`, in the order it was given.
+    /// Returns all values given for `key`, in the order they were given.
     pub fn all(&self, key: Key) -> &[Given] {
         self.entries.get(&key).map_or(&[], Vec::as_slice)
     }

@@ -1,4 +1,4 @@
-//! Where the daemon listens: `-l` lists of hosts and ports. It resolves names; it binds nothing.
+//! The addresses to listen on: `-l` lists of hosts and ports. It resolves names; it binds no socket.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -16,8 +16,8 @@ impl Listen {
     /// Every interface, at the port of `-p`.
     pub const ANY: Listen = Listen { host: None, port: None };
 
-    /// Returns the socket addresses of this entry; `default_port` is the port of `-p`, 0 for one the kernel picks.
-    /// Every interface is two addresses, IPv4 and IPv6: bind the second with `IPV6_V6ONLY`, and go on without it
+    /// Returns the socket addresses of this entry. `default_port` is the port of `-p`, 0 for one the kernel picks.
+    /// Every interface is two addresses, IPv4 and IPv6: bind the second with `IPV6_V6ONLY`, and continue without it
     /// where IPv6 is switched off.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What a row of the table of options says: name, form, default, effect. The rows are in `options.rs`.
+//! A row of the table of options: name, form, default, effect. The rows are in `options.rs`.
 
 /// Names one option of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,7 +57,7 @@ pub enum Id {
     EnableSsl,
 }
 
-/// What form an option's value has.
+/// The form of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// No value: given or not. In the environment, in the file and behind `=` it takes yes or no.
@@ -73,7 +73,7 @@ pub enum Kind {
     },
     /// A decimal fraction.
     Decimal,
-    /// A time in milliseconds, at most so many.
+    /// A time in milliseconds, at most this many.
     Millis(i64),
     /// A size; a number without a suffix counts mebibytes.
     Megabytes,
@@ -98,7 +98,7 @@ pub enum Kind {
 pub enum Fallback {
     /// This value.
     Is(&'static str),
-    /// Worked out at start.
+    /// Computed at start.
     Computed {
         /// How, for the help.
         how: &'static str,
@@ -115,11 +115,11 @@ pub enum Fallback {
 /// The effect of an option that is given.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Effect {
-    /// It does what memcached's, or Larder's, documentation says.
+    /// It works as memcached's, or Larder's, documentation describes.
     Honoured,
     /// It is accepted, since scripts and charts pass it, and changes nothing.
     Ignored,
-    /// The daemon does not start; the text says what to do instead.
+    /// The daemon does not start; the text is the remedy.
     Refused(&'static str),
 }
 
@@ -149,13 +149,13 @@ pub struct Opt {
     pub long: &'static str,
     /// The form of its value.
     pub kind: Kind,
-    /// What it is when not given.
+    /// Its value when it is not given.
     pub default: Fallback,
-    /// Where the help shows it.
+    /// Its group in the help.
     pub group: Group,
     /// The effect of giving it.
     pub effect: Effect,
-    /// What it does, in a sentence or two without a full stop at the end.
+    /// A description of one or two sentences, without a full stop at the end.
     pub help: &'static str,
 }
 
@@ -171,7 +171,7 @@ impl Opt {
         !matches!(self.id, Id::Help | Id::License | Id::Version | Id::PrintConfig)
     }
 
-    /// Returns whether the file can give it: what the environment can, except the name of the file.
+    /// Returns whether the file can give it: as the environment can, except for the name of the file.
     pub fn in_file(&self) -> bool {
         self.in_environment() && self.id != Id::Config
     }

@@ -1,6 +1,5 @@
 //! The table of options. The parser, the help pages, the environment, the file, the example file and
-//! `--print-config` are all read off it; nothing about an option is written down anywhere else, except what
-//! its value comes to mean (`resolve.rs`).
+//! `--print-config` all use it. Nothing else describes an option, except the rules for its value (`resolve.rs`).
 
 use super::option::{Effect, Fallback, Group, Id, Kind, Opt};
 
@@ -38,7 +37,7 @@ const fn number(min: i64, max: i64) -> Kind {
 
 const INT_MAX: i64 = i32::MAX as i64;
 
-/// Why TLS is refused; `-o ssl_*` says the same.
+/// The reason why TLS is refused, for `-o ssl_*` too.
 pub const NO_TLS: &str = "TLS is not built into this version; terminate TLS in front of it, or leave it out";
 
 /// Every option, in the order of the help page.
@@ -54,12 +53,12 @@ pub const OPTIONS: &[Opt] = {
                   none under the name memcached",
             example: "/var/lib/larder/larder.ssd:100g",
         }, Larder,
-        "keep what does not fit in RAM in this file or block device; repeat it to stripe over several, \
-         or say none; SIZE may be left out for a device or an existing file"),
+        "keep items that do not fit in RAM in this file or block device; repeat it to stripe over several, \
+         or give none; SIZE may be left out for a device or an existing file"),
     opt(Id::SsdShare, None, "ssd-share", Text("I/N"), Is("1/1"), Larder,
         "use the I-th of N equal parts of each SSD path, so that N processes can share it"),
     opt(Id::SsdFormat, None, "ssd-format", Flag, NO, Larder,
-        "start with an empty SSD tier even if it holds something else; what it holds is lost"),
+        "start with an empty SSD tier even if it holds other data, which is lost"),
     opt(Id::SsdWriteLimit, None, "ssd-write-limit", Rate, unset("100m"), Larder,
         "write at most this many bytes a second to the SSD, to spare it"),
     opt(Id::SsdWriteWait, None, "ssd-write-wait", Millis(60_000), Is("50"), Larder,
@@ -77,7 +76,7 @@ pub const OPTIONS: &[Opt] = {
     opt(Id::ItemSize, None, "item-size", Bytes, Is("512"), Larder,
         "the size of a typical item, from which the index is sized; smaller items need a larger index"),
     opt(Id::ConnMemory, None, "conn-memory", Megabytes, Is("64m"), Larder,
-        "RAM for the buffers of all connections together, beside the memory limit"),
+        "RAM for the buffers of all connections together, in addition to the memory limit"),
     opt(Id::Io, None, "io", Choice(&["auto", "uring", "threads"]), Is("auto"), Larder,
         "how to reach the SSD: uring, threads (a pool of them), or auto, whichever works here"),
     opt(Id::Config, None, "config", Text("FILE"), unset(""), Larder,
@@ -123,7 +122,7 @@ pub const OPTIONS: &[Opt] = {
         "answer a set with an error when memory is full, instead of evicting"),
     opt(Id::MemoryFile, Some('e'), "memory-file", Text("FILE"), unset("/dev/shm/larder.memory"), Memory,
         "keep the store's RAM in this file, on tmpfs: a daemon started with the same options after this one \
-         was stopped, upgraded or killed goes on with all items, in RAM and on the SSD"),
+         was stopped, upgraded or killed continues with all items, in RAM and on the SSD"),
     opt(Id::StateFile, None, "state-file", Text("FILE"), unset("/var/lib/larder/state"), Memory,
         "save the store's RAM to this file when the daemon is told to stop, and begin with it the next \
          time, even after the machine was started anew; not with --memory-file"),
@@ -148,7 +147,7 @@ pub const OPTIONS: &[Opt] = {
     opt(Id::Pidfile, Some('P'), "pidfile", Text("FILE"), unset("/run/larder/larder.pid"), Process,
         "write the process id to this file"),
     opt(Id::Verbose, Some('v'), "verbose", Count, Is("0"), Process,
-        "say more on standard error; -vv shows requests and replies, without values"),
+        "log more on standard error; -vv shows requests and replies, without values"),
     opt(Id::Extended, Some('o'), "extended", List("WORD[=VALUE]"), unset("idle_timeout=300"), Process,
         "memcached's extended options, separated by commas; see below"),
     opt(Id::Help, Some('h'), "help", Flag, NO, Process,
@@ -166,11 +165,11 @@ pub const OPTIONS: &[Opt] = {
     ignored('N', Id::NapiIds, "napi-ids", number(0, INT_MAX), unset("8")),
 
     refused('S', Id::EnableSasl, "enable-sasl", Flag,
-        "SASL is not built into this version; let a firewall or a Unix socket decide who connects, or \
+        "SASL is not built into this version; restrict connections with a firewall or a Unix socket, or \
          leave it out"),
     refused('Y', Id::AuthFile, "auth-file", Text("FILE"),
-        "authentication is not built into this version; let a firewall or a Unix socket decide who \
-         connects, or leave it out"),
+        "authentication is not built into this version; restrict connections with a firewall or a Unix \
+         socket, or leave it out"),
     refused('Z', Id::EnableSsl, "enable-ssl", Flag, NO_TLS),
     ]
 };

@@ -115,7 +115,7 @@ fn check_ssd(values: &Values<'_>) -> Result<(), ConfigError> {
     values.require(
         Id::SsdWriteLimit,
         values.optional(Id::SsdWriteLimit, values::rate)? != Some(0),
-        "must be more than 0; leave it out for no limit, or say --ssd none",
+        "must be more than 0; leave it out for no limit, or give --ssd none",
     )
 }
 

@@ -43,7 +43,7 @@ pub enum Protocol {
     Binary,
 }
 
-/// How the SSD is reached.
+/// The interface to the SSD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Io {
     /// io_uring where it works, else threads.
@@ -68,14 +68,14 @@ pub struct UnixSocket {
 pub struct Config {
     /// Whose defaults apply.
     pub personality: Personality,
-    /// Where to listen for TCP; empty when a Unix socket is given, which replaces TCP as in memcached.
+    /// The addresses to listen on for TCP; empty if a Unix socket is given, which replaces TCP as in memcached.
     pub listen: Vec<Listen>,
     /// The port of the entries of `listen` that have none of their own.
     pub tcp_port: TcpPort,
     /// The Unix socket to listen on, instead of TCP.
     pub unix_socket: Option<UnixSocket>,
-    /// Where to write the ports in use, from `MEMCACHED_PORT_FILENAME`: lines `TCP INET: 11211` or `UNIX:
-    /// path`, to a neighbouring file that is then renamed.
+    /// The file for the ports in use, from `MEMCACHED_PORT_FILENAME`: lines `TCP INET: 11211` or `UNIX: path`,
+    /// written to a neighbouring file that is then renamed.
     pub port_file: Option<PathBuf>,
     /// The kernel's queue of connections to be accepted.
     pub backlog: u32,
@@ -85,7 +85,7 @@ pub struct Config {
     pub conn_limit_fast: bool,
     /// Bound of all connections' buffers together.
     pub conn_memory_bytes: u64,
-    /// How long a connection may be idle before it is closed; `None` is for ever.
+    /// The time after which an idle connection is closed; `None` is never.
     pub idle_timeout: Option<Duration>,
     /// The protocol of all connections.
     pub protocol: Protocol,
@@ -106,7 +106,7 @@ pub struct Config {
     pub evictions: bool,
     /// The file that holds the store's RAM, if it is to outlive the process.
     pub memory_file: Option<PathBuf>,
-    /// The file to which it is saved at a stop, if it is to outlive the machine's next start. Never beside
+    /// The file to which it is saved at a stop, if it is to outlive a restart of the machine. Never together with
     /// `memory_file`.
     pub state_file: Option<PathBuf>,
     /// Whether to lock all memory.
@@ -120,13 +120,13 @@ pub struct Config {
     pub ssd_format: bool,
     /// Bound of writes to the SSD, bytes a second; `None` is none.
     pub ssd_write_limit: Option<u64>,
-    /// How long a set may wait for the SSD.
+    /// The longest time that a set waits for the SSD.
     pub ssd_write_wait: Duration,
-    /// Which items that leave RAM are written to the SSD.
+    /// The items evicted from RAM that are written to the SSD.
     pub ssd_admission: Admission,
-    /// Live items that are all kept on the SSD, in percent of its bytes.
+    /// The percentage of the SSD's bytes up to which all live items are kept there.
     pub ssd_live_percent: u32,
-    /// How the SSD is reached.
+    /// The interface to the SSD.
     pub io: Io,
 
     /// Whether items have CAS values.
@@ -137,7 +137,7 @@ pub struct Config {
     pub dumping: bool,
     /// Whether `shutdown` is allowed.
     pub shutdown: bool,
-    /// What separates a key's prefix from its rest in `stats detail`.
+    /// The character that separates a key's prefix from its rest in `stats detail`.
     pub prefix_delimiter: u8,
     /// Whether `stats detail` counts from the start.
     pub stats_detail: bool,
@@ -150,9 +150,9 @@ pub struct Config {
     pub daemon: bool,
     /// The user to become, if started by root.
     pub user: Option<String>,
-    /// Where to write the process id.
+    /// The file for the process id.
     pub pidfile: Option<PathBuf>,
-    /// How much to say: 0 to 3.
+    /// The verbosity of the log, 0 to 3.
     pub verbosity: u8,
 
     /// To be printed at start, one a line.
@@ -164,7 +164,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Where the value of an option comes from.
+    /// Returns the source of an option's value.
     pub fn origin(&self, id: Id) -> &Origin {
         self.raw.last(Key::Opt(id)).map_or(&Origin::Default, |given| &given.origin)
     }

@@ -7,10 +7,10 @@ use super::option::Id;
 use super::resolved::{Config, Protocol, TcpPort};
 
 impl Config {
-    /// Returns the lines of `stats settings`. Names and order are those of memcached 1.6.45; what memcached would
-    /// set and Larder ignores is shown as it was given, since tools compare it with what they passed, and a last
-    /// line names it. Values that change while the daemon runs (`verbosity`, `maxbytes`, `oldest`,
-    /// `detail_enabled`, `tcpport` of a port the kernel picked) are those at start: overwrite them by name.
+    /// Returns the lines of `stats settings`. Names and order are those of memcached 1.6.45. Options without effect
+    /// are shown as they were given, since tools compare them with their command line, and a last line names them.
+    /// Values that change while the daemon runs (`verbosity`, `maxbytes`, `oldest`, `detail_enabled`, `tcpport` of
+    /// a port the kernel picked) are those at start: overwrite them by name.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut lines = self.own_lines();
         lines.extend(self.memcached_lines());

@@ -9,13 +9,13 @@ use super::values::{self, MIB};
 use super::words::Word;
 use crate::budget::fixed_bytes;
 
-/// Where the values begin: behind the longest name.
+/// The column of the values, behind the longest name.
 const VALUE_COLUMN: usize = 21;
-/// Where the origins begin, if the value leaves room.
+/// The column of the origins, if the value leaves room.
 const ORIGIN_COLUMN: usize = 46;
 
-/// Returns the text of `--print-config`. Ignored options are shown only if they were given; long values and origins
-/// take a line of their own rather than run over the edge.
+/// Returns the text of `--print-config`. Ignored options are shown only if they were given. Long values and origins
+/// take a line of their own.
 pub fn config(config: &Config) -> String {
     let mut page = String::new();
     for opt in OPTIONS {
@@ -51,7 +51,7 @@ pub fn config(config: &Config) -> String {
     page
 }
 
-/// What the daemon's memory is bounded by, as a comment.
+/// Returns the bound on the daemon's memory, as a comment.
 fn bound(config: &Config) -> String {
     let fixed = fixed_bytes(config.threads, config.conn_limit).next_multiple_of(MIB);
     let sum = config.memory_limit_bytes + config.conn_memory_bytes;
@@ -62,7 +62,7 @@ fn bound(config: &Config) -> String {
     )
 }
 
-/// Shown for a value that was not given: most are off, the others are worked out later than here.
+/// Returns the text for a value that was not given: most are off, the others are computed later.
 fn absent(opt: &Opt) -> &'static str {
     if matches!(opt.default, Fallback::Computed { .. }) { "automatic" } else { "none" }
 }
@@ -83,7 +83,7 @@ fn line(page: &mut String, name: &str, value: &str, origin: &Origin, effect: &st
     page.push('\n');
 }
 
-/// How a value reads: sizes in their largest unit, everything else as given.
+/// Returns the text of a value: sizes in their largest unit, any other value as given.
 fn value(kind: Kind, text: &str) -> String {
     match kind {
         Kind::Megabytes => values::size(text, MIB).map(values::show_size),

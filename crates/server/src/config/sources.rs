@@ -1,4 +1,4 @@
-//! The sources of values: command line, environment, file. Each fills a layer; none decides what it means.
+//! The sources of values: command line, environment, file. Each fills a layer and interprets nothing.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use super::layer::{Layer, Origin};
 use super::option::{Id, Kind, Opt};
 use super::options::OPTIONS;
 
-/// What the command line asks for.
+/// The request of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
     /// To run.
@@ -84,9 +84,9 @@ fn usage(error: lexopt::Error) -> ConfigError {
     ConfigError::Usage(format!("{error}; see --help"))
 }
 
-/// Reads the `LARDER_*` variables among `variables` into `layer`, and returns what there is to warn of: names
-/// that no option has. An empty variable counts as absent, commas separate several SSD paths, and what
-/// Kubernetes sets for a service called `larder` is passed over.
+/// Reads the `LARDER_*` variables among `variables` into `layer`. Returns warnings about names that no option has.
+/// An empty variable counts as absent, and commas separate several SSD paths. Variables that Kubernetes sets for a
+/// service called `larder` are ignored.
 ///
 /// # Errors
 /// A value that [`Layer::add`] refuses.
@@ -111,8 +111,9 @@ pub fn environment(
     Ok(warnings)
 }
 
-/// In a namespace with a service `larder`, Kubernetes sets `LARDER_PORT=tcp://10.0.0.7:11211` and names such
-/// as `LARDER_SERVICE_HOST` and `LARDER_PORT_11211_TCP_ADDR` in every container.
+/// Returns whether a variable is set by Kubernetes. In a namespace with a service `larder`, it sets
+/// `LARDER_PORT=tcp://10.0.0.7:11211` and names such as `LARDER_SERVICE_HOST` and `LARDER_PORT_11211_TCP_ADDR` in
+/// every container.
 fn is_service_link(name: &str, text: &str) -> bool {
     let url = text.starts_with("tcp://") || text.starts_with("udp://");
     (name == "LARDER_PORT" && url) || name.starts_with("LARDER_SERVICE_") || name.starts_with("LARDER_PORT_")

@@ -1,4 +1,4 @@
-//! Which files or devices the SSD tier uses, how large, and which share of them. It opens nothing.
+//! The files or devices of the SSD tier, their sizes, and this process's share of them. It opens nothing.
 
 use std::path::PathBuf;
 
@@ -18,9 +18,9 @@ pub struct SsdPath {
 /// The part of each SSD path that this process uses, when several processes share one device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SsdShare {
-    /// Which part, from 1 to `parts`.
+    /// The number of the part, from 1 to `parts`.
     pub part: u32,
-    /// How many parts there are.
+    /// The number of parts.
     pub parts: u32,
 }
 
@@ -61,8 +61,8 @@ pub fn ssd_path(text: &str) -> Result<SsdPath, String> {
     Ok(SsdPath { path: PathBuf::from(path), size_bytes })
 }
 
-/// Reads the value of memcached's `-o ext_path`: `PATH:SIZE[:BUCKET]`. The bucket says which items memcached
-/// would put there; Larder has one ring for all, so it is cut off. What is left is for [`ssd_path`].
+/// Reads the value of memcached's `-o ext_path`: `PATH:SIZE[:BUCKET]`. The bucket selects the items that memcached
+/// would put there. Larder has one ring for all items, so the bucket is cut off. The rest is for [`ssd_path`].
 ///
 /// # Errors
 /// The size is missing or has no suffix, or as [`ssd_path`].

@@ -86,7 +86,7 @@ impl Values<'_> {
     pub(super) fn ssd(&self) -> Result<Vec<SsdPath>, ConfigError> {
         let all = self.raw.all(Key::Opt(Id::Ssd));
         if all.iter().any(|given| given.text == "none") {
-            self.require(Id::Ssd, all.len() == 1, "\"none\" stands beside another path; drop one of them")?;
+            self.require(Id::Ssd, all.len() == 1, "\"none\" excludes every other path; drop one of them")?;
             return Ok(Vec::new());
         }
         let mut list: Vec<SsdPath> = Vec::new();

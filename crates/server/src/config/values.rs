@@ -9,8 +9,8 @@ pub const GIB: u64 = 1 << 30;
 /// One tebibyte, in bytes.
 pub const TIB: u64 = 1 << 40;
 
-/// Reads a size: digits and a suffix `k`, `m`, `g`, `t` or `p` (powers of 1024, either case, `64m`, `64MB`,
-/// `64 MiB`), or `b` for bytes. `unit_bytes` is what a number without a suffix counts.
+/// Reads a size: digits and a suffix `k`, `m`, `g`, `t` or `p` (powers of 1024, either case, `64m`, `64MB`, `64
+/// MiB`), or `b` for bytes. A number without a suffix counts units of `unit_bytes`.
 ///
 /// # Errors
 /// The text is not of that form, or the size does not fit in 64 bits.
@@ -27,7 +27,7 @@ pub fn is_size(text: &str) -> bool {
     digits_and_scale(text.trim(), 1).is_some()
 }
 
-/// Returns the digits of a size, and what they count.
+/// Returns the digits of a size, and the bytes of its unit.
 fn digits_and_scale(text: &str, unit_bytes: u64) -> Option<(&str, u64)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, suffix) = text.split_at(end);

@@ -1,10 +1,10 @@
-//! The table of `-o` words: memcached's extended options, and what each of them comes to here.
+//! The table of `-o` words: memcached's extended options, and their effect here.
 
 use super::option::Effect;
 use super::options::NO_TLS;
 use super::values;
 
-/// What form a word's value has.
+/// The form of a word's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WordKind {
     /// On or off: `word` or `no_word`.
@@ -32,7 +32,7 @@ pub struct Word {
     pub default: &'static str,
     /// The effect of giving it.
     pub effect: Effect,
-    /// What it does, for the help; empty for what has no effect.
+    /// Its description for the help; empty for a word without effect.
     pub help: &'static str,
 }
 
@@ -157,7 +157,7 @@ fn piece(text: &str) -> Result<(&'static Word, String), String> {
     }
 }
 
-/// What `no_word` sets: the one numeric switch counts from 0.
+/// Returns the value that `no_word` sets: the one numeric switch counts from 0.
 fn off(word: &Word) -> &'static str {
     if word.kind == WordKind::SwitchOrNumber { "0" } else { "no" }
 }

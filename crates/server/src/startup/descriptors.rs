@@ -6,15 +6,15 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Config;
 
-/// Descriptors of one worker: its loop, timer, inbox, I/O queue and what that keeps.
+/// Descriptors of one worker: its loop, timer, inbox, and I/O queue with its own.
 const PER_WORKER: u64 = 8;
 /// Descriptors opened now and then: state, pid and port files, `/proc`, a connection on its way to be refused.
 const SPARE: u64 = 16;
 /// Descriptors of one SSD path.
 const PER_FILE: u64 = 2;
 
-/// Raises the process's limit on open files to what the configuration needs, the hard limit too where that is
-/// allowed. Where it is not, lowers the configuration's limit of connections to what can be served, and warns.
+/// Raises the process's limit on open files to the number that the configuration needs, the hard limit too if that
+/// is allowed. If not, lowers the configuration's limit of connections to the number that can be served, and warns.
 pub fn raise(config: &mut Config) {
     let open = fs::read_dir("/proc/self/fd").map_or(16, |entries| entries.count() as u64);
     let reserved = open + config.threads as u64 * PER_WORKER + config.ssd.len() as u64 * PER_FILE + SPARE;

@@ -1,4 +1,4 @@
-//! How much memory this process may have: the machine's, or what its control groups leave of it.
+//! The memory that this process may use: the machine's, or the rest that its control groups allow.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ pub fn memory_bytes() -> Option<u64> {
     memory_below(Path::new("/"))
 }
 
-/// As [`memory_bytes`], with the system's files below `root`.
+/// Returns [`memory_bytes`] with the system's files below `root`.
 fn memory_below(root: &Path) -> Option<u64> {
     let machine = machine_bytes(root);
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
@@ -22,7 +22,7 @@ fn machine_bytes(root: &Path) -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Returns the limits of a control group, `0::PATH` or `N:CONTROLLERS:PATH`, and of those it lies in.
+/// Returns the limits of a control group, given as `0::PATH` or `N:CONTROLLERS:PATH`, and of the groups it lies in.
 fn group_limits(root: &Path, line: &str) -> Vec<u64> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };
@@ -34,7 +34,7 @@ fn group_limits(root: &Path, line: &str) -> Vec<u64> {
         _ => return Vec::new(),
     };
     let base = root.join(base);
-    // A path that lies outside of what this process sees of the tree counts as the top.
+    // A path outside of the tree that this process sees counts as the top.
     let group = Path::new(path.trim_start_matches('/'));
     let read = |group: &Path| fs::read_to_string(base.join(group).join(file)).ok()?.trim().parse().ok();
     group.ancestors().filter_map(read).collect()

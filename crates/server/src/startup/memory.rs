@@ -1,5 +1,4 @@
-//! The store's memory: how large, in which file, what of an earlier process it goes on with, where it goes at
-//! the end.
+//! The store's memory: its size, its file, its recovery from an earlier process, and its saving at the end.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -19,19 +18,19 @@ use super::state::{self, Found, StateFile};
 use crate::clock::Clock;
 use crate::config::{Config, show_size};
 
-/// An opened store, and what belongs to its memory.
+/// An opened store, with its clock and the saving of its memory.
 pub struct Opened {
     /// The store.
     pub store: Store,
     /// The clock that its items' times are on.
     pub clock: Clock,
-    /// Where its memory goes when the daemon has stopped.
+    /// Saves its memory when the daemon has stopped.
     pub saving: Option<Saving>,
-    /// Whether it began with an earlier daemon's items, for the operator; nothing where it never does.
+    /// A line for the operator about the earlier daemon's items, if the options keep them.
     pub said: Option<String>,
 }
 
-/// A memory that is to be saved when the daemon stops.
+/// A memory to be saved when the daemon stops.
 pub struct Saving {
     state: StateFile,
     memory: Arc<File>,
@@ -47,7 +46,7 @@ impl Saving {
     }
 }
 
-/// Where the store's memory is, and what comes with it; by default it is the process's own and begins empty.
+/// The place of the store's memory and its clock. By default it is the process's own and begins empty.
 #[derive(Default)]
 struct Memory {
     file: Option<MemoryFile>,
@@ -60,7 +59,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// In a file, on a clock that goes on when the daemon does not.
+    /// Returns memory in a file, on a clock that continues while no daemon runs.
     fn in_file(path: &Path, config: &Config, clock_name: String, ssd: &Ssd) -> Result<Memory, String> {
         let owned =
             OwnedFile::open(path).map_err(|error| format!("--memory-file {}: {error}", path.display()))?;
@@ -76,7 +75,7 @@ impl Memory {
         Ok(Memory { file: Some(memory), owned: Some(owned), ..Memory::default() })
     }
 
-    /// Of the process, filled from a state file, and saved there at the end.
+    /// Returns memory of the process, filled from a state file and saved there at the end.
     fn of_state(path: &Path, config: &Config, ssd: &Ssd) -> Result<Memory, String> {
         let memory =
             rustix::fs::memfd_create("larder", rustix::fs::MemfdFlags::CLOEXEC).map_err(|error| {
@@ -103,10 +102,10 @@ impl Memory {
     }
 }
 
-/// Opens the store, with what the memory file or the state file holds if that is of use.
+/// Opens the store, with the items of the memory file or the state file if these can be used.
 ///
 /// # Errors
-/// A text for the operator that says what to do.
+/// A text for the operator, with a remedy.
 pub fn open_store(config: &Config, ssd: &mut Ssd) -> Result<Opened, String> {
     let began = Instant::now();
     let seed = random()?;
@@ -130,10 +129,9 @@ pub fn open_store(config: &Config, ssd: &mut Ssd) -> Result<Opened, String> {
         private.map_err(|error| format!("--memory-file {}: {error}", owned.path.display()))?;
     }
     let is_cold = matches!(store.start(), Start::Cold(_));
-    // A state that was copied elsewhere before it was taken must not be taken again, so the SSD is another
-    // from now on.
+    // A copy of the state that was made before must not be used again, so the SSD gets a new identity.
     if is_cold || saving.is_some() {
-        // In this order: an SSD beside a memory that is ready has nothing older on it.
+        // In this order: once a memory is marked as ready, its SSD holds nothing older.
         ssd.renew()?;
         store.make_ready(&store_config, &ssd.identity());
     }
@@ -162,13 +160,13 @@ fn random() -> Result<u64, String> {
     }
 }
 
-/// Returns where cas uniques begin: a random number of its own, since clients see it and must learn nothing of
-/// the hash's seed from it.
+/// Returns the first cas unique: a random number of its own, since clients see it and must learn nothing of the
+/// hash's seed from it.
 fn first_cas() -> Result<u64, String> {
     Ok(1 << 20 | random()? >> 34)
 }
 
-/// What the store is to be, but for its memory file and its first cas unique.
+/// Returns the store's configuration, except for its memory file and its first cas unique.
 pub fn store_config(config: &Config, ssd: Vec<Span>, seed: u64) -> StoreConfig {
     StoreConfig {
         memory_bytes: config.memory_limit_bytes,
@@ -241,8 +239,8 @@ fn other_options(changes: &[String]) -> String {
     )
 }
 
-/// Refuses to start where the memory file or the state would be of use with other options. Before the SSD is
-/// opened, which another size would empty.
+/// Refuses to start if the memory file or the state could be used with other options. Called before the SSD is
+/// opened, since another size would empty it.
 ///
 /// # Errors
 /// A text for the operator that names the options that changed.
@@ -252,7 +250,7 @@ pub fn check_options(config: &Config) -> Result<(), String> {
         (None, Some(path)) => (path, state::MEMORY_OFFSET),
         (None, None) => return Ok(()),
     };
-    // What is wrong with the file otherwise is reported when it is opened to be used.
+    // Any other problem with the file is reported when it is opened to be used.
     let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     let Some(file) = is_file.then(|| File::open(path).ok()).flatten() else { return Ok(()) };
     let Ok(Some(made)) = MadeFor::read(&file, offset) else { return Ok(()) };
@@ -266,7 +264,7 @@ pub fn check_options(config: &Config) -> Result<(), String> {
     }
 }
 
-/// Says of each option that has another value than the memory was made with what it was and is.
+/// Describes each option that has another value now than when the memory was made.
 fn changes(made: &MadeFor, config: &Config, spans: Option<&[Span]>, and_paths: bool) -> Vec<String> {
     let own = store_config(config, Vec::new(), 0);
     let mut changes = Vec::new();
@@ -293,11 +291,11 @@ fn changes(made: &MadeFor, config: &Config, spans: Option<&[Span]>, and_paths: b
     changes
 }
 
-/// How the store began, for the operator.
+/// Describes to the operator how the store began.
 fn describe(start: Start, took: Duration) -> String {
     match start {
         Start::Cold(why @ (Cold::New | Cold::NoFile)) => format!("starting cold: it {why}"),
-        Start::Cold(why) => format!("starting cold: it {why}; what it held is gone"),
+        Start::Cold(why) => format!("starting cold: it {why}; its items are lost"),
         Start::Warm { items, shards_repaired, shards_reset } => {
             let mut text = format!("{items} items are back, in {} ms", took.as_millis());
             if shards_repaired > 0 {
@@ -312,8 +310,8 @@ fn describe(start: Start, took: Duration) -> String {
     }
 }
 
-/// Names the clock that the daemon's seconds are counted on (see [`crate::clock`]): the time since the
-/// machine started, as this time namespace shows it. What cannot be named is unlike anything else.
+/// Names the clock that the daemon's seconds are counted on (see [`crate::clock`]): the time since the machine
+/// started, as this time namespace shows it. A clock that cannot be named gets a name unlike any other.
 fn clock_name(random: u64) -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
@@ -323,7 +321,7 @@ fn clock_name(random: u64) -> String {
     }
 }
 
-/// Refuses a new file that its file system has too little room for. One with content needs no room but for what
+/// Refuses a new file that its file system has too little room for. A file with content needs no more than the room
 /// it gave back.
 fn check_room(path: &Path, file: &File, wanted_bytes: u64) -> Result<(), String> {
     let (Ok(system), Ok(file)) = (rustix::fs::fstatvfs(file), file.metadata()) else {

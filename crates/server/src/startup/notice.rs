@@ -1,15 +1,15 @@
-//! Small files by which others find a daemon: its process id, its ports. No file that holds something else is
-//! replaced or removed.
+//! Small files by which other programs find a daemon: its process id, its ports. A file with other content is
+//! neither replaced nor removed.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// More than such a file ever holds.
+/// The most bytes of such a file.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// A file that was written, and its content. It goes with its value, if it is still the same.
+/// A file that was written, and its content. It is removed with this value if its content is still the same.
 pub struct Notice {
     path: PathBuf,
     text: String,
@@ -17,8 +17,8 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// Writes a file of these lines, all at once. One that is there is replaced if it is empty or each of its
-    /// lines `is_own`.
+    /// Writes a file of these lines in one step. An existing file is replaced if it is empty or each of its lines
+    /// `is_own`.
     ///
     /// # Errors
     /// The problem and its remedy; nothing is changed then.

@@ -1,5 +1,5 @@
-//! Files that hold the daemon's memory: opened so that no other user can have planted them, and found fit
-//! before anything of them is changed.
+//! Files that hold the daemon's memory. They are opened so that no other user can have planted them, and checked
+//! before anything in them is changed.
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
@@ -10,17 +10,17 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 
-/// How long to wait for a file in use: a process just killed may have it until the kernel is done.
+/// The time to wait for a file in use: the kernel may not have finished ending a killed process.
 const LINGER_STEPS: u32 = 150;
 const LINGER_STEP: Duration = Duration::from_millis(20);
-/// Symbolic links from one to the next that are followed.
+/// The most symbolic links that are followed, from one to the next.
 const LINKS_MAX: u32 = 8;
 
 /// An open file of this daemon's user, locked for this process.
 pub struct OwnedFile {
     /// Open for reading and writing.
     pub file: File,
-    /// Where it is: links are resolved.
+    /// Its path, with links resolved.
     pub path: PathBuf,
     /// Whether it did not exist before.
     pub created: bool,
@@ -36,7 +36,7 @@ impl OwnedFile {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let open = |more| rustix::fs::open(&path, flags | more, Mode::RUSR | Mode::WUSR);
         let (file, created) = match fs::symlink_metadata(&path) {
-            // Before it is opened: opening some devices does something.
+            // Checked before it is opened, since opening some devices has an effect.
             Ok(metadata) => {
                 check(&metadata)?;
                 (open(OFlags::empty()), false)
@@ -62,11 +62,10 @@ fn cannot_open(error: &io::Error) -> String {
     format!("{error}; give a path in a directory you can write, best on tmpfs")
 }
 
-/// Returns whether the file may be this daemon's: a regular one of its user, with one name, that no other user
-/// writes.
+/// Checks that the file may be this daemon's: a regular one of its user, with one name, that no other user writes.
 ///
 /// # Errors
-/// Why not, and what to do.
+/// The reason why not, and the remedy.
 pub fn check(metadata: &Metadata) -> Result<(), String> {
     let own = rustix::process::geteuid().as_raw();
     if !metadata.is_file() {
@@ -137,7 +136,7 @@ pub fn resolve(path: &Path) -> Result<PathBuf, String> {
 /// Returns whether other users may make files in a directory.
 ///
 /// # Errors
-/// They may also replace or remove what is not theirs, there or further up.
+/// Other users may also replace or remove files that are not theirs, there or in a directory above.
 fn others_may_plant(directory: &Path) -> Result<bool, String> {
     const STICKY: u32 = 0o1000;
     let own = rustix::process::geteuid().as_raw();

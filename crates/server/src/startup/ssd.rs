@@ -14,18 +14,18 @@ use crate::config::{Config, Personality, SsdPath, SsdShare};
 pub struct Ssd {
     /// The devices, numbered as in `spans`.
     pub files: Vec<FileDevice>,
-    /// What of them the store may use.
+    /// The parts of them that the store may use.
     pub spans: Vec<Span>,
     /// A line about each, for the operator.
     pub described: Vec<String>,
-    /// What does not work as well as it could.
+    /// Warnings about devices that do not work as well as they could.
     pub warnings: Vec<String>,
 }
 
 /// Opens all paths of the configuration.
 ///
 /// # Errors
-/// A text for the operator that says what to do.
+/// A text for the operator, with a remedy.
 pub fn open(config: &Config) -> Result<Ssd, String> {
     let mut ssd = Ssd { files: vec![], spans: vec![], described: vec![], warnings: vec![] };
     for (number, path) in config.ssd.iter().enumerate() {
@@ -78,13 +78,13 @@ impl Ssd {
         self.files.iter().any(|file| matches!(file.origin(), Origin::Reopened | Origin::Reshaped))
     }
 
-    /// Names what the devices hold now, all of them and in this order.
+    /// Names the present content of the devices, all of them and in this order.
     pub fn identity(&self) -> Vec<u8> {
         self.files.iter().flat_map(|file| file.superblock().encode()).collect()
     }
 
-    /// Makes all that the devices hold unreadable. The index lives in memory, so when that is lost, whatever
-    /// an earlier process wrote is forgotten, and must never be taken for ours.
+    /// Makes the content of the devices unreadable. The index lives in memory: when it is lost, pages of an earlier
+    /// process must never be taken for this one's.
     ///
     /// # Errors
     /// A text for the operator.
@@ -109,8 +109,8 @@ pub fn names(config: &Config) -> Vec<u8> {
     paths.chain(share.into_bytes()).collect()
 }
 
-/// What of the paths the store will be able to use, as far as the configuration alone tells: `None` when a
-/// size is not given.
+/// Returns the parts of the paths that the store will use, as far as the configuration alone determines them:
+/// `None` if a size is not given.
 pub fn foreseen(config: &Config) -> Option<Vec<Span>> {
     let span = |(device, path): (usize, &SsdPath)| {
         let bytes = file_options(config, path).data_bytes(path.size_bytes?);
@@ -119,7 +119,7 @@ pub fn foreseen(config: &Config) -> Option<Vec<Span>> {
     config.ssd.iter().enumerate().map(span).collect()
 }
 
-/// Returns whether the path is the one that no option named: only there are directories made.
+/// Returns whether the path is the default one. Only for that are directories created.
 fn is_default(config: &Config, path: &Path) -> bool {
     config.personality == Personality::Larder && path.ends_with("larder/larder.ssd")
 }

@@ -1,12 +1,12 @@
-//! The state file: all of a store's memory, saved when a daemon stops and taken over by the next one, even
-//! when the machine was started anew in between. Its first page tells what it is: one whose checksum is wrong is
-//! no state of Larder's, and is left as it is. Behind it comes the memory, with holes.
+//! The state file: all of a store's memory, saved when a daemon stops and taken over by the next one, even after
+//! the machine was restarted. Its first page identifies it: a file whose checksum is wrong is no state of Larder's,
+//! and is left as it is. The memory follows, with holes.
 //!
-//! A state is good for one start. Once the next daemon has changed anything, the file would bring back what
-//! was deleted since; so it is gone from the disk before the first connection is served, whatever came of it.
-//! A start that is refused leaves it.
+//! A state is used for one start only. Once the next daemon has changed anything, the file would bring deleted
+//! items back; so it is removed before the first connection is served, whatever came of it. A start that is refused
+//! leaves it.
 //!
-//! A state is saved under its name with `.new` behind it, which begins with a page of no memory.
+//! A state is saved under its name with `.new` behind it, and begins with a page that announces no memory.
 
 mod page;
 #[cfg(test)]
@@ -29,20 +29,20 @@ use page::{AT_BASE, AT_BYTES, AT_SECOND, AT_SUM, PAGE_BYTES, VERSION, encode, re
 
 /// Where in the file the memory begins.
 pub const MEMORY_OFFSET: u64 = PAGE_BYTES as u64;
-/// How much is copied at a time.
+/// Bytes that are copied at a time.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// What a state file was found to be.
+/// The result of looking for a state.
 pub enum Found {
     /// There is none.
     Nothing,
-    /// It is in the memory now, and its items' times are on this clock.
+    /// Its memory has been loaded, and the times of its items are on this clock.
     State(Clock),
-    /// It is one, and of no use. The text completes "it ...".
+    /// A state file that cannot be used, and why. The text completes "it ...".
     Useless(String),
 }
 
-/// Where a daemon's state goes between two of its runs.
+/// The file that holds a daemon's state between two of its runs.
 pub struct StateFile {
     /// As the operator gave it.
     shown: String,
@@ -75,7 +75,7 @@ impl StateFile {
         PathBuf::from(name)
     }
 
-    /// Tries now whether a state can be saved at the end.
+    /// Checks now whether a state can be saved at the end.
     ///
     /// # Errors
     /// A text for the operator: the directory cannot be written to, or a file in the way is not Larder's.
@@ -114,20 +114,20 @@ impl StateFile {
         Ok(found)
     }
 
-    /// Sees to it that the state which was loaded is never loaded again.
+    /// Makes sure that the state which was loaded is never loaded again.
     ///
     /// # Errors
     /// A text for the operator: the file cannot be written or removed.
     pub fn spend(&mut self) -> Result<(), String> {
         let Some(file) = self.loaded.take() else { return Ok(()) };
         let fail = self.fail();
-        // First made useless, then removed: a name that comes back after a power cut leads to nothing.
+        // Overwritten before it is removed: a name that reappears after a power cut leads to no state.
         file.write_all_at(&[0; PAGE_BYTES], 0).and_then(|()| file.sync_data()).map_err(&fail)?;
         fs::remove_file(&self.path).map_err(fail)
     }
 
-    /// Saves `memory`, whose items' times are on `clock`; returns its bytes. The file is there only when all
-    /// of it is on the disk.
+    /// Saves `memory`, whose items' times are on `clock`. Returns its bytes. The file appears only when all of it
+    /// is on the disk.
     ///
     /// # Errors
     /// A text for the operator; nothing is left behind then.
@@ -183,7 +183,7 @@ fn put_in_place(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies the memory of a state file into `memory`; answers its clock, or why it is of no use.
+/// Copies the memory of a state file into `memory`. Returns its clock, or why it cannot be used.
 fn read(file: &File, page: &[u8; PAGE_BYTES], memory: &File) -> Result<Clock, String> {
     let version = u32::from_le_bytes([page[8], page[9], page[10], page[11]]);
     if version != VERSION {
@@ -236,7 +236,7 @@ fn each_chunk(bytes: u64, mut copy: impl FnMut(u64, &mut [u8]) -> io::Result<()>
     Ok(())
 }
 
-/// Memory that was never used stays a hole.
+/// Writes a chunk, unless it is all zero: memory that was never used stays a hole.
 fn write_unless_zero(file: &File, chunk: &[u8], at: u64) -> io::Result<()> {
     match chunk.iter().all(|&byte| byte == 0) {
         true => Ok(()),

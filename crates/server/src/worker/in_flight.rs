@@ -306,7 +306,8 @@ impl Worker {
     /// Logs a failed operation, at most one a second.
     fn report(&mut self, op: &IoOp, error: &io::Error) {
         if self.in_flight.may_log(self.instant) {
-            let off = if self.shared.store.ssd_is_off() { "; the SSD tier is off, RAM goes on" } else { "" };
+            let off =
+                if self.shared.store.ssd_is_off() { "; the SSD tier is off, RAM serves alone" } else { "" };
             tracing::error!(?op, %error, "an SSD operation failed{off}");
         }
     }

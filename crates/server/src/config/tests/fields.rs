@@ -1,4 +1,4 @@
-//! What options come to: the defaults, and a field for each option.
+//! The values of options: the defaults, and a field for each option.
 
 use std::path::Path;
 use std::time::Duration;

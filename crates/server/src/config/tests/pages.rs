@@ -1,4 +1,4 @@
-//! What is printed: help, `--print-config`, the example file.
+//! The printed pages: help, `--print-config`, the example file.
 
 use super::super::option::{Effect, Fallback, Kind};
 use super::super::options::OPTIONS;

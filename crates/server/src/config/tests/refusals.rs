@@ -1,4 +1,4 @@
-//! What is refused, with which message and exit code.
+//! Refused command lines, with message and exit code.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn refusals_say_what_is_wrong_and_end_with_64() {
         (&["-y"], "unknown option -y"),
         (&["--memory-limits=1"], "unknown option --memory-limits"),
         (&["stray"], "unexpected argument \"stray\""),
-        (&["--ssd", "none", "--ssd", "/a:1g"], "stands beside another path"),
+        (&["--ssd", "none", "--ssd", "/a:1g"], "excludes every other path"),
         (&["--ssd", "/a:1g", "-o", "ext_path=/a:1g"], "the same path is given twice"),
     ];
     for (args, message) in cases {

@@ -7,9 +7,9 @@
 //!       | 8     | 4       | 32c 4 | 8         | 8      | 8     | 8     |      | with holes
 //!       +-------+---------+-------+-----------+--------+-------+-------+------+------------
 //! ```
-//! All integers little endian. `crc` is over the page with its own field zero, `sum` is the CRC-64/NVME of
-//! the `bytes` of memory. The items' times are on a clock that had its second 0 at Unix time `unix base` and
-//! came to `second`: the next daemon's goes on from there.
+//! All integers are little endian. `crc` is over the page with its own field zero, `sum` is the CRC-64/NVME of the
+//! `bytes` of memory. The items' times are on a clock that had its second 0 at Unix time `unix base` and came to
+//! `second`: the next daemon's clock continues from there.
 //!
 //! Magic, version and checksum lie where they are in every version.
 
@@ -42,7 +42,7 @@ pub(super) fn encode(unix_base: i64, second: u32, bytes: u64, sum: u64) -> [u8; 
     page
 }
 
-/// Reads the first page of a state: `None` when it is not one of Larder's.
+/// Reads the first page of a state. Returns `None` if it is not one of Larder's.
 pub(super) fn read_page(file: &File) -> io::Result<Option<[u8; PAGE_BYTES]>> {
     let mut page = [0; PAGE_BYTES];
     match file.read_exact_at(&mut page, 0) {
