@@ -1,7 +1,7 @@
 //! The configuration of the daemon, in two steps: raw values with their origins, then typed and checked fields.
 //!
 //! ```text
-//! options.rs, words.rs    the tables: every option, every -o word (option.rs: what a row says)
+//! options.rs, words.rs    the tables: every option, every -o word (option.rs: the form of a row)
 //!    |
 //! sources.rs              command line, environment, file  -> layer.rs   raw values with origins
 //!    |                                                            |

@@ -33,7 +33,7 @@ use queue::Queue;
 
 /// Lines that wait for standard error to take them.
 const QUEUE_LINES: usize = 1024;
-/// How long the daemon's end waits for standard error to take the last lines.
+/// The time that the daemon's end waits for standard error to take the last lines.
 const FLUSH: Duration = Duration::from_millis(500);
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();

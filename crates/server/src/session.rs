@@ -55,7 +55,7 @@ pub struct Ctx<'a> {
     pub instant: Instant,
     /// Reads that the session asks for; the driver submits and removes them.
     pub reads: &'a mut Vec<(Ticket, ReadPlan)>,
-    /// How many more reads the driver can take now.
+    /// The number of reads that the driver can still take now.
     pub read_room: usize,
     /// While this is not 0, another read may be asked for. Each read takes its bytes off.
     pub read_bytes: usize,

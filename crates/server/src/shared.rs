@@ -24,9 +24,9 @@ pub struct Shared {
     pub config: Config,
     /// One set a worker.
     pub counters: Vec<Counters>,
-    /// When the daemon started.
+    /// The time when the daemon started.
     pub started: Instant,
-    /// How much to log; `verbosity` changes it.
+    /// The verbosity of the log; the command `verbosity` changes it.
     pub verbosity: AtomicU8,
     /// Open connections.
     pub connections: AtomicU32,

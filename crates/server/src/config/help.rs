@@ -16,7 +16,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The widest line of a page.
 pub(super) const WIDTH: usize = 80;
-/// Where the descriptions begin.
+/// The column of the descriptions.
 const INDENT: usize = 27;
 
 /// Returns the text of `-V`. Tools parse the first line.

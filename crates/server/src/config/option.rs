@@ -100,7 +100,7 @@ pub enum Fallback {
     Is(&'static str),
     /// Computed at start.
     Computed {
-        /// How, for the help.
+        /// The rule, for the help.
         how: &'static str,
         /// A value to show in the example file.
         example: &'static str,
@@ -141,7 +141,7 @@ pub enum Group {
 /// One row of the table.
 #[derive(Debug)]
 pub struct Opt {
-    /// Which option.
+    /// The option.
     pub id: Id,
     /// Its letter, if it has one; the letters are memcached's.
     pub short: Option<char>,

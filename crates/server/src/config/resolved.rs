@@ -12,7 +12,7 @@ use super::options::OPTIONS;
 use super::ssd::{SsdPath, SsdShare};
 use super::words::Word;
 
-/// Whose defaults apply.
+/// The program whose defaults apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Personality {
     /// Larder's: loopback only, and an SSD file in the user's cache directory.
@@ -57,7 +57,7 @@ pub enum Io {
 /// A Unix socket to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnixSocket {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
     /// Its access mask.
     pub mode: u32,
@@ -66,7 +66,7 @@ pub struct UnixSocket {
 /// The configuration of one daemon. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Whose defaults apply.
+    /// The program whose defaults apply.
     pub personality: Personality,
     /// The addresses to listen on for TCP; empty if a Unix socket is given, which replaces TCP as in memcached.
     pub listen: Vec<Listen>,

@@ -17,7 +17,7 @@ pub(super) struct Limit {
 }
 
 struct Place {
-    /// When its window began.
+    /// The beginning of its window.
     began: Instant,
     lines: u32,
     /// Lines left out since its last one.

@@ -5,7 +5,7 @@
 #[derive(Default)]
 pub(super) struct Input {
     bytes: Vec<u8>,
-    /// How many of `bytes` are consumed.
+    /// The number of `bytes` that are consumed.
     consumed: usize,
     /// The length that the request at the front is known to have; its memory is allocated already. 0 when
     /// nothing is known.

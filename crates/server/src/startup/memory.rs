@@ -54,7 +54,7 @@ struct Memory {
     saving: Option<Saving>,
     /// The memory file, if there is one.
     owned: Option<OwnedFile>,
-    /// Why there is no state to begin with.
+    /// The reason why there is no state to begin with.
     stateless: Option<String>,
 }
 

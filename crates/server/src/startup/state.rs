@@ -27,7 +27,7 @@ use crate::clock::Clock;
 
 use page::{AT_BASE, AT_BYTES, AT_SECOND, AT_SUM, PAGE_BYTES, VERSION, encode, read_page, word};
 
-/// Where in the file the memory begins.
+/// The offset of the memory in the file.
 pub const MEMORY_OFFSET: u64 = PAGE_BYTES as u64;
 /// Bytes that are copied at a time.
 const CHUNK_BYTES: usize = 1 << 20;

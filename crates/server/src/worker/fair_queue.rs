@@ -101,7 +101,7 @@ impl Clock {
     }
 }
 
-/// Which connections a turn can be given to now.
+/// The connections that a turn can be given to now.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Among {
     /// Those whose turns are light, since there is nothing for heavy ones.
