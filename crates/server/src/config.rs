@@ -109,7 +109,7 @@ pub fn load(surroundings: &Surroundings) -> Result<Command, ConfigError> {
     let warnings = sources::environment(&surroundings.variables, &mut environment)?;
     let given = environment.under(flags);
     let mut file = Layer::default();
-    if let Some(path) = given.last(layer::Key::Opt(Id::Config)) {
+    if let Some(path) = given.last(layer::Setting::Opt(Id::Config)) {
         sources::file(&PathBuf::from(&path.text), &mut file)?;
     }
     let merged = Layer::defaults().under(file).under(given);

@@ -29,24 +29,24 @@ use tracing::span;
 use tracing::{Event, Metadata, Subscriber};
 
 use limit::Limit;
-use queue::Queue;
+use queue::LogQueue;
 
 /// Lines that wait for standard error to take them.
 const QUEUE_LINES: usize = 1024;
 /// The time that the daemon's end waits for standard error to take the last lines.
 const FLUSH: Duration = Duration::from_millis(500);
 
-static QUEUE: OnceLock<Queue> = OnceLock::new();
+static QUEUE: OnceLock<LogQueue> = OnceLock::new();
 
 /// Returns the queue to standard error, whose thread starts with the first line.
-fn queue() -> &'static Queue {
-    QUEUE.get_or_init(|| Queue::start(QUEUE_LINES, queue::standard_error))
+fn queue() -> &'static LogQueue {
+    QUEUE.get_or_init(|| LogQueue::start(QUEUE_LINES, queue::standard_error))
 }
 
 /// Sends the events of the whole process to the log. Called once, after the daemon has forked.
 pub fn start() {
     // A second call finds the first one's subscriber in place, which is the same.
-    let _ = tracing::subscriber::set_global_default(Log { limit: Mutex::new(Limit::default()) });
+    let _ = tracing::subscriber::set_global_default(LogSubscriber { limit: Mutex::new(Limit::default()) });
 }
 
 /// Writes `larder: TEXT` for the operator: why it cannot start, or ended badly.
@@ -71,11 +71,11 @@ pub fn flush() {
 }
 
 /// The subscriber of the process's events. There are no spans: each event is complete by itself.
-struct Log {
+struct LogSubscriber {
     limit: Mutex<Limit>,
 }
 
-impl Subscriber for Log {
+impl Subscriber for LogSubscriber {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.is_event() && *metadata.level() <= LevelFilter::INFO
     }

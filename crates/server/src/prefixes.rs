@@ -23,7 +23,7 @@ pub enum Event {
 
 /// One prefix's counts.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct PrefixCounts {
     gets: u64,
     hits: u64,
     sets: u64,
@@ -31,8 +31,8 @@ struct Counts {
 }
 
 #[derive(Default)]
-struct Table {
-    prefixes: HashMap<Box<[u8]>, Counts>,
+struct PrefixTable {
+    prefixes: HashMap<Box<[u8]>, PrefixCounts>,
     bytes: usize,
 }
 
@@ -40,7 +40,7 @@ struct Table {
 pub struct Prefixes {
     delimiter: u8,
     is_on: AtomicBool,
-    table: Mutex<Table>,
+    table: Mutex<PrefixTable>,
 }
 
 impl Prefixes {
@@ -77,7 +77,7 @@ impl Prefixes {
                 return;
             }
             table.bytes += prefix.len();
-            table.prefixes.insert(prefix.into(), Counts::default());
+            table.prefixes.insert(prefix.into(), PrefixCounts::default());
         }
         let Some(counts) = table.prefixes.get_mut(prefix) else { return };
         match event {
@@ -90,14 +90,14 @@ impl Prefixes {
 
     /// Forgets all counts.
     pub fn clear(&self) {
-        *self.lock() = Table::default();
+        *self.lock() = PrefixTable::default();
     }
 
     /// Returns the lines of `stats detail dump`, with their end.
     pub fn dump(&self) -> Vec<u8> {
         let table = self.lock();
         let mut lines = Vec::new();
-        for (prefix, Counts { gets, hits, sets, deletes }) in &table.prefixes {
+        for (prefix, PrefixCounts { gets, hits, sets, deletes }) in &table.prefixes {
             lines.extend_from_slice(b"PREFIX ");
             lines.extend_from_slice(prefix);
             let counts = format!(" get {gets} hit {hits} set {sets} del {deletes}\r\n");
@@ -107,7 +107,7 @@ impl Prefixes {
         lines
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, PrefixTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -35,7 +35,7 @@ use accept::Acceptor;
 use connection::Connections;
 use fair_queue::Among;
 use in_flight::InFlight;
-use reclaim::Reclaim;
+use reclaim::ReclaimState;
 
 /// Connections on their way from the accepting worker to another.
 pub struct Inbox {
@@ -123,7 +123,7 @@ pub struct Worker {
     input: Vec<u8>,
     /// The buffer that replies are encoded in.
     output: Vec<u8>,
-    reclaim: Reclaim,
+    reclaim: ReclaimState,
     /// A connection that could read otherwise found no memory for its read.
     read_is_blocked: bool,
     /// Connections with replies from the SSD to send, while completions are taken.
@@ -163,7 +163,7 @@ impl Worker {
             in_flight: InFlight::new(queue, &shared.config),
             input: vec![0; RECEIVE_BYTES],
             output: Vec::new(),
-            reclaim: Reclaim::default(),
+            reclaim: ReclaimState::default(),
             read_is_blocked: false,
             answered: Vec::new(),
             received_bytes: 0,

@@ -42,7 +42,7 @@ impl fmt::Display for Origin {
 
 /// The option or `-o` word that a value is given for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Key {
+pub enum Setting {
     /// An option of the table.
     Opt(Id),
     /// A word of the table of `-o` words.
@@ -76,7 +76,7 @@ impl Given {
 /// The values of one source, or of all sources merged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layer {
-    entries: BTreeMap<Key, Vec<Given>>,
+    entries: BTreeMap<Setting, Vec<Given>>,
 }
 
 impl Layer {
@@ -99,7 +99,7 @@ impl Layer {
             return Err(given_name_error(opt, &given, why));
         }
         check(opt, &given.text).map_err(|message| given.error(opt.long, &message))?;
-        let list = self.entries.entry(Key::Opt(opt.id)).or_default();
+        let list = self.entries.entry(Setting::Opt(opt.id)).or_default();
         let repeats =
             matches!(opt.kind, Kind::List(_)) || (opt.kind == Kind::Count && is_flag(&given.origin));
         if !repeats {
@@ -123,10 +123,10 @@ impl Layer {
             let value = Given { text: value, origin };
             if word.name == "ext_path" {
                 let text = ssd::ext_path(&value.text).map_err(|m| value.error(opt.long, &m))?.to_string();
-                let list = self.entries.entry(Key::Opt(Id::Ssd)).or_default();
+                let list = self.entries.entry(Setting::Opt(Id::Ssd)).or_default();
                 list.push(Given { text, ..value });
             } else {
-                self.entries.insert(Key::Word(word.name), vec![value]);
+                self.entries.insert(Setting::Word(word.name), vec![value]);
             }
         }
         Ok(())
@@ -140,25 +140,25 @@ impl Layer {
     }
 
     /// Returns all values given for `key`, in the order they were given.
-    pub fn all(&self, key: Key) -> &[Given] {
+    pub fn all(&self, key: Setting) -> &[Given] {
         self.entries.get(&key).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the value given for `key`; the last one of a list.
-    pub fn last(&self, key: Key) -> Option<&Given> {
+    pub fn last(&self, key: Setting) -> Option<&Given> {
         self.all(key).last()
     }
 
     /// Returns whether anything but a default is given for `key`.
-    pub fn is_given(&self, key: Key) -> bool {
+    pub fn is_given(&self, key: Setting) -> bool {
         self.last(key).is_some_and(|given| given.origin != Origin::Default)
     }
 
     /// Returns the `-o` words given, with their values, in the order of their names.
     pub fn words(&self) -> impl Iterator<Item = (&'static str, &Given)> {
         self.entries.iter().filter_map(|(key, list)| match key {
-            Key::Word(name) => list.last().map(|given| (*name, given)),
-            Key::Opt(_) => None,
+            Setting::Word(name) => list.last().map(|given| (*name, given)),
+            Setting::Opt(_) => None,
         })
     }
 
@@ -176,7 +176,7 @@ impl Layer {
     /// Adds a default that was worked out.
     pub fn set_default(&mut self, id: Id, text: &str) {
         let given = Given { text: text.to_string(), origin: Origin::Default };
-        self.entries.insert(Key::Opt(id), vec![given]);
+        self.entries.insert(Setting::Opt(id), vec![given]);
     }
 }
 
@@ -230,9 +230,9 @@ mod tests {
         flag(&mut layer, "memory-limit", " 2").unwrap();
         flag(&mut layer, "listen", "a").unwrap();
         flag(&mut layer, "listen", "b").unwrap();
-        assert_eq!(layer.all(Key::Opt(Id::MemoryLimit)).len(), 1);
-        assert_eq!(layer.last(Key::Opt(Id::MemoryLimit)).unwrap().text, "2");
-        assert_eq!(layer.all(Key::Opt(Id::Listen)).len(), 2);
+        assert_eq!(layer.all(Setting::Opt(Id::MemoryLimit)).len(), 1);
+        assert_eq!(layer.last(Setting::Opt(Id::MemoryLimit)).unwrap().text, "2");
+        assert_eq!(layer.all(Setting::Opt(Id::Listen)).len(), 2);
     }
 
     #[test]
@@ -240,11 +240,11 @@ mod tests {
         let mut layer = Layer::default();
         flag(&mut layer, "ssd", "/a:1g").unwrap();
         flag(&mut layer, "extended", "modern,ext_path=/b:2G:lowttl").unwrap();
-        let texts: Vec<_> = layer.all(Key::Opt(Id::Ssd)).iter().map(|g| g.text.as_str()).collect();
+        let texts: Vec<_> = layer.all(Setting::Opt(Id::Ssd)).iter().map(|g| g.text.as_str()).collect();
         assert_eq!(texts, ["/a:1g", "/b:2G"]);
-        let origin = &layer.last(Key::Opt(Id::Ssd)).unwrap().origin;
+        let origin = &layer.last(Setting::Opt(Id::Ssd)).unwrap().origin;
         assert_eq!(origin.to_string(), "flag --extended ext_path");
-        assert!(layer.last(Key::Word("modern")).is_some());
+        assert!(layer.last(Setting::Word("modern")).is_some());
     }
 
     #[test]
@@ -254,8 +254,8 @@ mod tests {
         flag(&mut low, "threads", "2").unwrap();
         flag(&mut high, "listen", "b").unwrap();
         let merged = low.under(high);
-        assert_eq!(merged.all(Key::Opt(Id::Listen)).len(), 1);
-        assert_eq!(merged.last(Key::Opt(Id::Threads)).unwrap().text, "2");
+        assert_eq!(merged.all(Setting::Opt(Id::Listen)).len(), 1);
+        assert_eq!(merged.last(Setting::Opt(Id::Threads)).unwrap().text, "2");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use larder_store::Admission;
 
 use super::error::ConfigError;
-use super::layer::{Key, Layer};
+use super::layer::{Layer, Setting};
 use super::option::Id;
 use super::resolved::{Config, Io, Personality, Protocol, TcpPort, UnixSocket, word};
 use super::ssd::{SsdShare, ssd_share};
@@ -70,11 +70,11 @@ pub(super) fn resolve(
         dumping: !values.flag(Id::DisableDumping),
         shutdown: values.flag(Id::EnableShutdown),
         prefix_delimiter: values.optional(Id::PrefixDelimiter, values::delimiter)?.unwrap_or(b':'),
-        stats_detail: raw.is_given(Key::Opt(Id::PrefixDelimiter)),
+        stats_detail: raw.is_given(Setting::Opt(Id::PrefixDelimiter)),
         lru_crawler: word(&raw, "lru_crawler") == "yes",
         lru_maintainer: word(&raw, "lru_maintainer") == "yes",
         daemon: values.flag(Id::Daemon),
-        user: raw.last(Key::Opt(Id::User)).map(|given| given.text.clone()),
+        user: raw.last(Setting::Opt(Id::User)).map(|given| given.text.clone()),
         pidfile: values.path(Id::Pidfile),
         verbosity: values.verbosity(),
         warnings,
@@ -204,7 +204,7 @@ fn compute_defaults(
     warnings: &mut Vec<String>,
 ) -> Result<(), ConfigError> {
     let memory = Values { raw }.size(Id::MemoryLimit)?;
-    let absent = |raw: &Layer, id| raw.last(Key::Opt(id)).is_none();
+    let absent = |raw: &Layer, id| raw.last(Setting::Opt(id)).is_none();
     if absent(raw, Id::Threads) {
         raw.set_default(Id::Threads, &cores.clamp(1, 1024).to_string());
     }

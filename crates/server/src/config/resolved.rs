@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use larder_store::Admission;
 
-use super::layer::{Key, Layer, Origin};
+use super::layer::{Layer, Origin, Setting};
 use super::listen::Listen;
 use super::option::{Effect, Id};
 use super::options::OPTIONS;
@@ -166,7 +166,7 @@ pub struct Config {
 impl Config {
     /// Returns the source of an option's value.
     pub fn origin(&self, id: Id) -> &Origin {
-        self.raw.last(Key::Opt(id)).map_or(&Origin::Default, |given| &given.origin)
+        self.raw.last(Setting::Opt(id)).map_or(&Origin::Default, |given| &given.origin)
     }
 
     /// Returns the value of an `-o` word: as given, or its default; empty for a name that is no word.
@@ -178,7 +178,7 @@ impl Config {
     pub(super) fn without_effect(raw: &Layer) -> Vec<String> {
         let mut names = Vec::new();
         for opt in OPTIONS.iter().filter(|opt| opt.effect == Effect::Ignored) {
-            if raw.is_given(Key::Opt(opt.id)) {
+            if raw.is_given(Setting::Opt(opt.id)) {
                 names
                     .push(opt.short.map_or_else(|| format!("--{}", opt.long), |letter| format!("-{letter}")));
             }
@@ -195,7 +195,7 @@ impl Config {
 /// Returns the value of an `-o` word: as given, or its default; empty for a name that is no word.
 pub(super) fn word<'a>(raw: &'a Layer, name: &str) -> &'a str {
     match Word::by_name(name) {
-        Some(word) => raw.last(Key::Word(word.name)).map_or(word.default, |given| &given.text),
+        Some(word) => raw.last(Setting::Word(word.name)).map_or(word.default, |given| &given.text),
         None => "",
     }
 }

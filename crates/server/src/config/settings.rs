@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::layer::Key;
+use super::layer::Setting;
 use super::option::Id;
 use super::resolved::{Config, Protocol, TcpPort};
 
@@ -29,7 +29,8 @@ impl Config {
         let inter = if self.listen.iter().all(|listen| listen.host.is_none()) {
             "NULL".to_string()
         } else {
-            let texts: Vec<_> = self.raw.all(Key::Opt(Id::Listen)).iter().map(|g| g.text.as_str()).collect();
+            let texts: Vec<_> =
+                self.raw.all(Setting::Opt(Id::Listen)).iter().map(|g| g.text.as_str()).collect();
             texts.join(",")
         };
         let socket = self.unix_socket.as_ref();
@@ -51,7 +52,10 @@ impl Config {
             ("umask", format!("{:o}", socket.map_or(0o700, |s| s.mode))),
             ("shutdown_command", yes_no(self.shutdown)),
             ("growth_factor", format!("{:.2}", self.decimal_option(Id::SlabGrowthFactor, 1.25))),
-            ("chunk_size", self.raw.last(Key::Opt(Id::SlabMinSize)).map_or("48", |g| &g.text).to_string()),
+            (
+                "chunk_size",
+                self.raw.last(Setting::Opt(Id::SlabMinSize)).map_or("48", |g| &g.text).to_string(),
+            ),
             ("num_threads", self.threads.to_string()),
             ("stat_key_prefix", char::from(self.prefix_delimiter).to_string()),
             ("detail_enabled", yes_no(self.stats_detail)),
@@ -90,7 +94,7 @@ impl Config {
             ("warm_lru_pct", text("warm_lru_pct")),
             ("hot_max_factor", self.decimal_word("hot_max_factor", 2)),
             ("warm_max_factor", self.decimal_word("warm_max_factor", 2)),
-            ("temp_lru", yes_no(self.raw.is_given(Key::Word("temporary_ttl")))),
+            ("temp_lru", yes_no(self.raw.is_given(Setting::Word("temporary_ttl")))),
             ("temporary_ttl", text("temporary_ttl")),
             ("idle_timeout", self.idle_timeout.map_or(0, |t| t.as_secs()).to_string()),
             ("watcher_logbuf_size", kilobytes("watcher_logbuf_size")),
@@ -110,14 +114,17 @@ impl Config {
             ("slab_automove_freeratio", self.decimal_word("slab_automove_freeratio", 3)),
             ("ext_drop_unread", text("ext_drop_unread")),
             ("ssl_enabled", yes_no(false)),
-            ("num_napi_ids", self.raw.last(Key::Opt(Id::NapiIds)).map_or("(null)", |g| &g.text).to_string()),
+            (
+                "num_napi_ids",
+                self.raw.last(Setting::Opt(Id::NapiIds)).map_or("(null)", |g| &g.text).to_string(),
+            ),
             ("memory_file", shown_path(self.memory_file.as_deref(), "(null)")),
             ("client_flags_size", "4".to_string()),
         ]
     }
 
     fn decimal_option(&self, id: Id, default: f64) -> f64 {
-        self.raw.last(Key::Opt(id)).and_then(|given| given.text.parse().ok()).unwrap_or(default)
+        self.raw.last(Setting::Opt(id)).and_then(|given| given.text.parse().ok()).unwrap_or(default)
     }
 
     fn decimal_word(&self, name: &str, places: usize) -> String {

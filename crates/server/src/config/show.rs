@@ -1,7 +1,7 @@
 //! `--print-config`, every value with its origin; and the example file. Both are read off the tables.
 
 use super::help::{self, WIDTH};
-use super::layer::{Key, Origin};
+use super::layer::{Origin, Setting};
 use super::option::{Effect, Fallback, Group, Id, Kind, Opt};
 use super::options::OPTIONS;
 use super::resolved::Config;
@@ -19,7 +19,7 @@ const ORIGIN_COLUMN: usize = 46;
 pub fn config(config: &Config) -> String {
     let mut page = String::new();
     for opt in OPTIONS {
-        let given = config.raw.is_given(Key::Opt(opt.id));
+        let given = config.raw.is_given(Setting::Opt(opt.id));
         let shown = match opt.effect {
             Effect::Honoured => {
                 opt.in_environment() && opt.id != Id::Extended && (given || opt.id != Id::Config)
@@ -30,7 +30,7 @@ pub fn config(config: &Config) -> String {
         if !shown {
             continue;
         }
-        let all = config.raw.all(Key::Opt(opt.id));
+        let all = config.raw.all(Setting::Opt(opt.id));
         let count = all.iter().filter_map(|given| given.text.parse::<u64>().ok()).sum::<u64>();
         let effect = if opt.effect == Effect::Ignored { ", no effect" } else { "" };
         match (all, opt.kind) {

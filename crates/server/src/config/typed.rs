@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::error::ConfigError;
-use super::layer::{Given, Key, Layer, Origin};
+use super::layer::{Given, Layer, Origin, Setting};
 use super::listen::{Listen, listen_list};
 use super::option::{Id, Kind, Opt};
 use super::options::OPTIONS;
@@ -22,7 +22,7 @@ impl Values<'_> {
     }
 
     pub(super) fn text(&self, id: Id) -> &str {
-        self.raw.last(Key::Opt(id)).map_or("", |given| &given.text)
+        self.raw.last(Setting::Opt(id)).map_or("", |given| &given.text)
     }
 
     pub(super) fn flag(&self, id: Id) -> bool {
@@ -30,18 +30,18 @@ impl Values<'_> {
     }
 
     pub(super) fn path(&self, id: Id) -> Option<PathBuf> {
-        self.raw.last(Key::Opt(id)).map(|given| PathBuf::from(&given.text))
+        self.raw.last(Setting::Opt(id)).map(|given| PathBuf::from(&given.text))
     }
 
     pub(super) fn verbosity(&self) -> u8 {
-        let steps = self.raw.all(Key::Opt(Id::Verbose)).iter();
+        let steps = self.raw.all(Setting::Opt(Id::Verbose)).iter();
         steps.filter_map(|given| given.text.parse::<u8>().ok()).fold(0, u8::saturating_add)
     }
 
     pub(super) fn error(&self, id: Id, message: &str) -> ConfigError {
         let long = Self::row(id).map_or("", |opt| opt.long);
         let unset = Given { text: String::new(), origin: Origin::Default };
-        self.raw.last(Key::Opt(id)).unwrap_or(&unset).error(long, message)
+        self.raw.last(Setting::Opt(id)).unwrap_or(&unset).error(long, message)
     }
 
     pub(super) fn require(&self, id: Id, holds: bool, message: &str) -> Result<(), ConfigError> {
@@ -61,7 +61,7 @@ impl Values<'_> {
         id: Id,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, ConfigError> {
-        self.raw.last(Key::Opt(id)).map(|_| self.parsed(id, parse)).transpose()
+        self.raw.last(Setting::Opt(id)).map(|_| self.parsed(id, parse)).transpose()
     }
 
     pub(super) fn size(&self, id: Id) -> Result<u64, ConfigError> {
@@ -76,7 +76,7 @@ impl Values<'_> {
 
     pub(super) fn listen(&self) -> Result<Vec<Listen>, ConfigError> {
         let mut list = Vec::new();
-        for given in self.raw.all(Key::Opt(Id::Listen)) {
+        for given in self.raw.all(Setting::Opt(Id::Listen)) {
             list.extend(listen_list(&given.text).map_err(|message| given.error("listen", &message))?);
         }
         self.require(Id::Listen, !list.is_empty(), "there is no address in it")?;
@@ -84,7 +84,7 @@ impl Values<'_> {
     }
 
     pub(super) fn ssd(&self) -> Result<Vec<SsdPath>, ConfigError> {
-        let all = self.raw.all(Key::Opt(Id::Ssd));
+        let all = self.raw.all(Setting::Opt(Id::Ssd));
         if all.iter().any(|given| given.text == "none") {
             self.require(Id::Ssd, all.len() == 1, "\"none\" excludes every other path; drop one of them")?;
             return Ok(Vec::new());

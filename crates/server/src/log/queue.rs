@@ -7,37 +7,37 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The lines in the queue.
-enum Entry {
+enum LogEntry {
     Line(Vec<u8>),
     /// Answered once everything before it is written.
     Flush(SyncSender<()>),
 }
 
 /// The front of the queue.
-pub(super) struct Queue {
-    entries: SyncSender<Entry>,
+pub(super) struct LogQueue {
+    entries: SyncSender<LogEntry>,
     /// Lines that found the queue full since that was last reported.
     lost: &'static AtomicU64,
 }
 
-impl Queue {
+impl LogQueue {
     /// Returns a queue of `lines` at most, which a new thread empties into `write`. Without a thread its lines are
     /// lost.
     pub(super) fn start(
         lines: usize,
         write: impl FnMut(&[u8]) -> io::Result<usize> + Send + 'static,
-    ) -> Queue {
+    ) -> LogQueue {
         let (entries, received) = sync_channel(lines);
         // For the process's life, as the thread is.
         let lost: &'static AtomicU64 = Box::leak(Box::default());
         let run = move || empty(&received, lost, write);
         let _ = thread::Builder::new().name("larder-log".into()).spawn(run);
-        Queue { entries, lost }
+        LogQueue { entries, lost }
     }
 
     /// Takes a line with its end. Never waits: a full queue loses it.
     pub(super) fn put(&self, line: Vec<u8>) {
-        if self.entries.try_send(Entry::Line(line)).is_err() {
+        if self.entries.try_send(LogEntry::Line(line)).is_err() {
             self.lost.fetch_add(1, Relaxed);
         }
     }
@@ -46,7 +46,7 @@ impl Queue {
     pub(super) fn flush(&self, on_full: Duration) {
         let until = Instant::now() + on_full;
         let (done, when_done) = sync_channel(1);
-        while self.entries.try_send(Entry::Flush(done.clone())).is_err() {
+        while self.entries.try_send(LogEntry::Flush(done.clone())).is_err() {
             if Instant::now() >= until {
                 return;
             }
@@ -56,10 +56,10 @@ impl Queue {
     }
 }
 
-fn empty(entries: &Receiver<Entry>, lost: &AtomicU64, mut write: impl FnMut(&[u8]) -> io::Result<usize>) {
+fn empty(entries: &Receiver<LogEntry>, lost: &AtomicU64, mut write: impl FnMut(&[u8]) -> io::Result<usize>) {
     for entry in entries {
         match entry {
-            Entry::Line(line) => {
+            LogEntry::Line(line) => {
                 let lost = lost.swap(0, Relaxed);
                 if lost > 0 {
                     let text = format!("larder: {lost} log lines are lost: standard error was full\n");
@@ -67,7 +67,7 @@ fn empty(entries: &Receiver<Entry>, lost: &AtomicU64, mut write: impl FnMut(&[u8
                 }
                 write_all(&line, &mut write);
             }
-            Entry::Flush(done) => drop(done.try_send(())),
+            LogEntry::Flush(done) => drop(done.try_send(())),
         }
     }
 }
@@ -99,7 +99,7 @@ mod tests {
     fn a_writer_that_never_returns_delays_nobody_for_long() {
         let (entered, has_entered) = sync_channel(100);
         let (release, held) = sync_channel::<()>(0);
-        let queue = Queue::start(4, move |bytes| {
+        let queue = LogQueue::start(4, move |bytes| {
             let _ = entered.try_send(());
             let _ = held.recv();
             Ok(bytes.len())
@@ -123,7 +123,7 @@ mod tests {
         let (entered, has_entered) = sync_channel(100);
         let (go, wait) = sync_channel::<()>(0);
         let mut calls = 0;
-        let queue = Queue::start(2, move |bytes| {
+        let queue = LogQueue::start(2, move |bytes| {
             let _ = entered.try_send(());
             let _ = wait.recv();
             calls += 1;

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use larder_device::Bytes;
 use larder_store::{RECORD_ALIGN, RECORD_HEADER_BYTES, Stats};
 
-use super::ssd::Ssd;
+use super::ssd::SsdTier;
 use super::{host, memory};
 use crate::config::{Config, Personality};
 use crate::listener::Listener;
@@ -19,7 +19,7 @@ const FILL_PERCENT: u64 = 99;
 const INDEX_FILL_PERCENT: u64 = 95;
 
 /// Reports how the daemon starts. Under memcached's name it is as quiet as memcached, but for warnings.
-pub fn greet(shared: &Shared, listeners: &[Listener], ssd: &Ssd, said: Option<String>) {
+pub fn greet(shared: &Shared, listeners: &[Listener], ssd: &SsdTier, said: Option<String>) {
     let config = &shared.config;
     let stats = shared.store.stats();
     for warning in
@@ -40,7 +40,7 @@ pub fn greet(shared: &Shared, listeners: &[Listener], ssd: &Ssd, said: Option<St
 }
 
 /// Returns the warnings about this configuration on this host.
-fn warnings(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &Ssd) -> Vec<String> {
+fn warnings(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &SsdTier) -> Vec<String> {
     let mut warnings = Vec::new();
     let wanted_bytes = config.memory_limit_bytes.saturating_add(config.conn_memory_bytes);
     if let Some(host_bytes) = host::memory_bytes().filter(|bytes| *bytes < wanted_bytes) {
@@ -83,7 +83,7 @@ fn warnings(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &Ssd) -
 }
 
 /// Returns about how many items of the expected size fit into both tiers together.
-fn items(config: &Config, stats: &Stats, ssd: &Ssd) -> u64 {
+fn items(config: &Config, stats: &Stats, ssd: &SsdTier) -> u64 {
     let ssd_bytes: u64 = ssd.spans.iter().map(|span| span.bytes).sum();
     let record_bytes =
         (config.item_size_bytes + RECORD_HEADER_BYTES as u64).next_multiple_of(RECORD_ALIGN as u64);
@@ -100,7 +100,7 @@ fn about(number: u64) -> String {
     groups.join(",")
 }
 
-fn introduction(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &Ssd, io: &str) -> String {
+fn introduction(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &SsdTier, io: &str) -> String {
     let names: Vec<&str> = listeners.iter().map(|listener| listener.name.as_str()).collect();
     let mut text = format!("larder {} listens on {}\n", env!("CARGO_PKG_VERSION"), names.join(", "));
     let _ = writeln!(

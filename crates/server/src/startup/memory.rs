@@ -13,8 +13,8 @@ use larder_store::{
 };
 
 use super::owned_file::OwnedFile;
-use super::ssd::{self, Ssd};
-use super::state::{self, Found, StateFile};
+use super::ssd::{self, SsdTier};
+use super::state::{self, LoadedState, StateFile};
 use crate::clock::Clock;
 use crate::config::{Config, show_size};
 
@@ -48,7 +48,7 @@ impl Saving {
 
 /// The place of the store's memory and its clock. By default it is the process's own and begins empty.
 #[derive(Default)]
-struct Memory {
+struct MemoryPlace {
     file: Option<MemoryFile>,
     clock: Clock,
     saving: Option<Saving>,
@@ -58,9 +58,14 @@ struct Memory {
     stateless: Option<String>,
 }
 
-impl Memory {
+impl MemoryPlace {
     /// Returns memory in a file, on a clock that continues while no daemon runs.
-    fn in_file(path: &Path, config: &Config, clock_name: String, ssd: &Ssd) -> Result<Memory, String> {
+    fn in_file(
+        path: &Path,
+        config: &Config,
+        clock_name: String,
+        ssd: &SsdTier,
+    ) -> Result<MemoryPlace, String> {
         let owned =
             OwnedFile::open(path).map_err(|error| format!("--memory-file {}: {error}", path.display()))?;
         check_room(path, &owned.file, config.memory_limit_bytes)?;
@@ -72,11 +77,11 @@ impl Memory {
             ssd: ssd.identity(),
             allocate: true,
         };
-        Ok(Memory { file: Some(memory), owned: Some(owned), ..Memory::default() })
+        Ok(MemoryPlace { file: Some(memory), owned: Some(owned), ..MemoryPlace::default() })
     }
 
     /// Returns memory of the process, filled from a state file and saved there at the end.
-    fn of_state(path: &Path, config: &Config, ssd: &Ssd) -> Result<Memory, String> {
+    fn of_state(path: &Path, config: &Config, ssd: &SsdTier) -> Result<MemoryPlace, String> {
         let memory =
             rustix::fs::memfd_create("larder", rustix::fs::MemfdFlags::CLOEXEC).map_err(|error| {
                 format!("--state-file {}: no memory to load it into: {error}", path.display())
@@ -85,9 +90,9 @@ impl Memory {
         let mut state = StateFile::new(path)?;
         state.try_place()?;
         let (clock, stateless) = match state.load(&memory)? {
-            Found::Nothing => (Clock::new(), Some("there is no state".to_string())),
-            Found::State(clock) => (clock, None),
-            Found::Useless(why) => (Clock::new(), Some(format!("it {why}"))),
+            LoadedState::Nothing => (Clock::new(), Some("there is no state".to_string())),
+            LoadedState::State(clock) => (clock, None),
+            LoadedState::Useless(why) => (Clock::new(), Some(format!("it {why}"))),
         };
         let name = format!("unix {}", clock.unix_base());
         let file = MemoryFile {
@@ -98,7 +103,7 @@ impl Memory {
             allocate: false,
         };
         let saving = Some(Saving { state, memory });
-        Ok(Memory { file: Some(file), clock, saving, stateless, owned: None })
+        Ok(MemoryPlace { file: Some(file), clock, saving, stateless, owned: None })
     }
 }
 
@@ -106,14 +111,14 @@ impl Memory {
 ///
 /// # Errors
 /// A text for the operator, with a remedy.
-pub fn open_store(config: &Config, ssd: &mut Ssd) -> Result<Opened, String> {
+pub fn open_store(config: &Config, ssd: &mut SsdTier) -> Result<Opened, String> {
     let began = Instant::now();
     let seed = random()?;
-    let Memory { file: memory_file, clock, mut saving, owned, stateless } =
+    let MemoryPlace { file: memory_file, clock, mut saving, owned, stateless } =
         match (&config.memory_file, &config.state_file) {
-            (Some(path), _) => Memory::in_file(path, config, clock_name(seed), ssd)?,
-            (None, Some(path)) => Memory::of_state(path, config, ssd)?,
-            (None, None) => Memory::default(),
+            (Some(path), _) => MemoryPlace::in_file(path, config, clock_name(seed), ssd)?,
+            (None, Some(path)) => MemoryPlace::of_state(path, config, ssd)?,
+            (None, None) => MemoryPlace::default(),
         };
     let store_config =
         StoreConfig { memory_file, first_cas: first_cas()?, ..store_config(config, ssd.spans.clone(), seed) };

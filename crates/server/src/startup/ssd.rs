@@ -11,7 +11,7 @@ use super::owned_file;
 use crate::config::{Config, Personality, SsdPath, SsdShare};
 
 /// The SSD tier, opened and locked for this process.
-pub struct Ssd {
+pub struct SsdTier {
     /// The devices, numbered as in `spans`.
     pub files: Vec<FileDevice>,
     /// The parts of them that the store may use.
@@ -26,8 +26,8 @@ pub struct Ssd {
 ///
 /// # Errors
 /// A text for the operator, with a remedy.
-pub fn open(config: &Config) -> Result<Ssd, String> {
-    let mut ssd = Ssd { files: vec![], spans: vec![], described: vec![], warnings: vec![] };
+pub fn open(config: &Config) -> Result<SsdTier, String> {
+    let mut ssd = SsdTier { files: vec![], spans: vec![], described: vec![], warnings: vec![] };
     for (number, path) in config.ssd.iter().enumerate() {
         check_place(&path.path)?;
         let device =
@@ -72,7 +72,7 @@ fn check_place(path: &Path) -> Result<(), String> {
     }
 }
 
-impl Ssd {
+impl SsdTier {
     /// Returns whether an earlier daemon used one of the devices.
     pub fn was_used(&self) -> bool {
         self.files.iter().any(|file| matches!(file.origin(), Origin::Reopened | Origin::Reshaped))

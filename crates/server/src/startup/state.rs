@@ -33,7 +33,7 @@ pub const MEMORY_OFFSET: u64 = PAGE_BYTES as u64;
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// The result of looking for a state.
-pub enum Found {
+pub enum LoadedState {
     /// There is none.
     Nothing,
     /// Its memory has been loaded, and the times of its items are on this clock.
@@ -90,13 +90,13 @@ impl StateFile {
     ///
     /// # Errors
     /// A text for the operator: the file cannot be read, or is not a state file.
-    pub fn load(&mut self, memory: &File) -> Result<Found, String> {
+    pub fn load(&mut self, memory: &File) -> Result<LoadedState, String> {
         let fail = self.fail();
         match fs::symlink_metadata(&self.path) {
             Ok(metadata) => {
                 owned_file::check(&metadata).map_err(|error| format!("{}: {error}", self.shown))?
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LoadedState::Nothing),
             Err(error) => return Err(fail(error)),
         }
         let file = open(&self.path).map_err(&fail)?;
@@ -107,8 +107,8 @@ impl StateFile {
             )
         })?;
         let found = match read(&file, &page, memory) {
-            Ok(clock) => Found::State(clock),
-            Err(why) => Found::Useless(why),
+            Ok(clock) => LoadedState::State(clock),
+            Err(why) => LoadedState::Useless(why),
         };
         self.loaded = Some(file);
         Ok(found)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 
-use super::fair_queue::{Account, Among, Clock, FairQueue};
+use super::fair_queue::{Account, Among, FairQueue, VirtualClock};
 use crate::config::Protocol;
 use crate::session::{Session, Wait};
 
@@ -63,7 +63,7 @@ pub(super) struct Connections {
     generations: Vec<u32>,
     free: Vec<u32>,
     /// The clock of all their accounts.
-    clock: Clock,
+    clock: VirtualClock,
     /// Connections that can continue without an event.
     turns: FairQueue,
     /// Connections that wait for room in RAM or on the SSD.
@@ -90,7 +90,7 @@ impl Connections {
             places: Vec::new(),
             generations: Vec::new(),
             free: Vec::new(),
-            clock: Clock::default(),
+            clock: VirtualClock::default(),
             turns: FairQueue::default(),
             room_waiters: VecDeque::new(),
             read_waiters: FairQueue::default(),

@@ -43,7 +43,7 @@ impl Account {
 /// The clock by which accounts are kept. It is one for all queues that the same connections wait in, so that
 /// service from one of them counts in the others.
 #[derive(Default)]
-pub(super) struct Clock {
+pub(super) struct VirtualClock {
     /// The virtual time: bytes served, divided by the connections that had something to do.
     now: u64,
     /// Connections that have something to do: they wait, or have reads under way.
@@ -52,7 +52,7 @@ pub(super) struct Clock {
     lead_bytes: i64,
 }
 
-impl Clock {
+impl VirtualClock {
     fn make_busy(&mut self, account: &mut Account) {
         self.busy += u64::from(!std::mem::replace(&mut account.is_busy, true));
         account.paid = account.paid.max(self.now);
@@ -125,13 +125,13 @@ impl FairQueue {
     }
 
     /// Queues a connection.
-    pub(super) fn push(&mut self, clock: &mut Clock, token: u64, account: &mut Account) {
+    pub(super) fn push(&mut self, clock: &mut VirtualClock, token: u64, account: &mut Account) {
         self.arrivals += 1;
         clock.make_busy(account);
         self.classes[usize::from(!account.is_light())].insert((account.paid, self.arrivals), token);
     }
 
-    fn next_class(&self, clock: &Clock, among: Among) -> usize {
+    fn next_class(&self, clock: &VirtualClock, among: Among) -> usize {
         match self.classes.each_ref().map(BTreeMap::is_empty) {
             _ if among == Among::Light => 0,
             [false, false] => usize::from(clock.lead_bytes > 0),
@@ -140,12 +140,12 @@ impl FairQueue {
     }
 
     /// Returns the connection whose turn is next.
-    pub(super) fn first(&self, clock: &Clock, among: Among) -> Option<u64> {
+    pub(super) fn first(&self, clock: &VirtualClock, among: Among) -> Option<u64> {
         self.classes[self.next_class(clock, among)].first_key_value().map(|(_, token)| *token)
     }
 
     /// Takes the connection whose turn is next.
-    pub(super) fn pop(&mut self, clock: &Clock, among: Among) -> Option<u64> {
+    pub(super) fn pop(&mut self, clock: &VirtualClock, among: Among) -> Option<u64> {
         self.classes[self.next_class(clock, among)].pop_first().map(|(_, token)| token)
     }
 }
@@ -156,7 +156,7 @@ mod tests {
 
     /// Serves the next one, which then waits again.
     fn serve(
-        clock: &mut Clock,
+        clock: &mut VirtualClock,
         queue: &mut FairQueue,
         accounts: &mut [Account],
         bytes: impl Fn(usize) -> u64,
@@ -168,8 +168,8 @@ mod tests {
         next
     }
 
-    fn all_wait(accounts: &mut [Account]) -> (Clock, FairQueue) {
-        let (mut clock, mut queue) = (Clock::default(), FairQueue::default());
+    fn all_wait(accounts: &mut [Account]) -> (VirtualClock, FairQueue) {
+        let (mut clock, mut queue) = (VirtualClock::default(), FairQueue::default());
         accounts
             .iter_mut()
             .enumerate()
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn connections_that_are_alike_are_served_alike_whichever_queue_they_wait_in() {
         let mut accounts = [Account::default(); 32];
-        let mut clock = Clock::default();
+        let mut clock = VirtualClock::default();
         let mut queues = [FairQueue::default(), FairQueue::default()];
         let mut served = [0; 32];
         for (token, account) in accounts.iter_mut().enumerate() {
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_waits_for_much_is_heavy_before_its_first_turn() {
-        let (mut clock, mut queue) = (Clock::default(), FairQueue::default());
+        let (mut clock, mut queue) = (VirtualClock::default(), FairQueue::default());
         for token in 0..600 {
             let mut account = Account::default();
             account.expect(1 << 20);

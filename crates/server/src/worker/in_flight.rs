@@ -17,7 +17,7 @@ enum Operation {
     /// A session's read.
     Read {
         token: u64,
-        wanted: Wanted,
+        wanted: WantedRead,
     },
     /// A read of the store's own, for the readmission of items that were read.
     Readmission(ReadPlan),
@@ -25,14 +25,14 @@ enum Operation {
 }
 
 /// One read of the device, and the gets of a session that wait for it.
-struct Wanted {
+struct WantedRead {
     ticket: Ticket,
     plan: ReadPlan,
     /// Gets of other items in the same page, by their tickets.
     others: Vec<(u64, ReadPlan)>,
 }
 
-impl Wanted {
+impl WantedRead {
     /// Returns the bytes of the budget that were taken for it.
     fn bytes(&self) -> usize {
         self.plan.bytes() + self.others.iter().map(|(_, plan)| plan.bytes()).sum::<usize>()
@@ -53,7 +53,7 @@ pub(super) struct InFlight {
     /// Reads that a session asks for, between its call and their submission.
     wanted: Vec<(Ticket, ReadPlan)>,
     /// Reads that the queue had no place for.
-    deferred: Vec<(u64, Wanted)>,
+    deferred: Vec<(u64, WantedRead)>,
     completions: Vec<Completion>,
     reads: usize,
     reads_max: usize,
@@ -146,7 +146,7 @@ impl InFlight {
             self.wanted.sort_by_key(|(_, plan)| (plan.device(), plan.offset()));
         }
         while let Some((ticket, plan)) = self.wanted.pop() {
-            let mut wanted = Wanted { ticket, plan, others: Vec::new() };
+            let mut wanted = WantedRead { ticket, plan, others: Vec::new() };
             while let Some((Ticket::Get(ticket), plan)) = self.wanted.pop_if(|other| wanted.serves(other)) {
                 wanted.others.push((ticket, plan));
             }
@@ -170,7 +170,8 @@ impl InFlight {
     }
 
     fn submit_read(&mut self, operation: Operation, shared: &Shared, now: Seconds) {
-        let (Operation::Read { wanted: Wanted { plan, .. }, .. } | Operation::Readmission(plan)) = &operation
+        let (Operation::Read { wanted: WantedRead { plan, .. }, .. } | Operation::Readmission(plan)) =
+            &operation
         else {
             return;
         };
@@ -279,7 +280,7 @@ impl Worker {
             Operation::Read { token, wanted } => {
                 let is_last = self.lend_output_for_last(token);
                 let read_bytes = wanted.bytes();
-                let Wanted { ticket, plan, others } = wanted;
+                let WantedRead { ticket, plan, others } = wanted;
                 self.with_finished_read(token, |session, ctx| {
                     for (ticket, plan) in others {
                         let read = ReadBuffer { memory: Memory::Shared(&buffer), bytes };

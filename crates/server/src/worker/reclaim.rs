@@ -13,7 +13,7 @@ const HELD_BYTES_MIN: usize = 2 << 10;
 
 /// The state of a worker's reclaiming.
 #[derive(Default)]
-pub(super) struct Reclaim {
+pub(super) struct ReclaimState {
     /// Whether the budget was told that a connection of this worker waits for memory.
     presses: bool,
     looked_at: Option<Instant>,
@@ -22,7 +22,7 @@ pub(super) struct Reclaim {
     progress_at: Option<Instant>,
 }
 
-impl Reclaim {
+impl ReclaimState {
     /// Notes whether a connection of this worker waits for memory. Returns whether that is a change.
     fn note_press(&mut self, presses: bool) -> bool {
         if !presses {
@@ -126,7 +126,7 @@ mod tests {
     /// Returns whether a jam is seen when the worker looks every 50 ms, and presses when `presses` says so. Each
     /// time, `bytes` of progress are made.
     fn is_seen(bytes: u64, presses: impl Fn(u32) -> bool) -> bool {
-        let (mut reclaim, began) = (Reclaim::default(), Instant::now());
+        let (mut reclaim, began) = (ReclaimState::default(), Instant::now());
         (0..100).any(|look: u32| {
             reclaim.note_press(presses(look));
             let now = began + STILL / 5 * look;

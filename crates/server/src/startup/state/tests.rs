@@ -26,18 +26,18 @@ impl Drop for Folder {
 
 const BASE: i64 = 1_700_000_000;
 
-fn is_useless(found: &Result<Found, String>) -> bool {
-    matches!(found, Ok(Found::Useless(_)))
+fn is_useless(found: &Result<LoadedState, String>) -> bool {
+    matches!(found, Ok(LoadedState::Useless(_)))
 }
 
 /// Loads the state and spends it.
-fn take(state: &mut StateFile, memory: &File) -> Result<Found, String> {
+fn take(state: &mut StateFile, memory: &File) -> Result<LoadedState, String> {
     let found = state.load(memory)?;
     state.spend().map(|()| found)
 }
 
 fn is_gone(state: &mut StateFile, folder: &Folder) -> bool {
-    matches!(take(state, &folder.file("next")), Ok(Found::Nothing))
+    matches!(take(state, &folder.file("next")), Ok(LoadedState::Nothing))
 }
 
 /// Returns a memory of three and a half chunks with a hole in it, and its state.
@@ -60,7 +60,7 @@ fn what_was_saved_is_taken_once() {
     let (mut state, bytes) = saved(&folder);
     for _ in 0..2 {
         let next = folder.file("next");
-        let Ok(Found::State(clock)) = state.load(&next) else { panic!("it is whole") };
+        let Ok(LoadedState::State(clock)) = state.load(&next) else { panic!("it is whole") };
         assert_eq!(clock.unix_base(), BASE);
         let mut got = vec![1; bytes.len()];
         next.read_exact_at(&mut got, 0).expect("as long");
@@ -90,7 +90,7 @@ fn no_damage_goes_unseen_and_none_is_taken_twice() {
     let crc = page_crc(&page);
     page[AT_CRC..AT_BASE].copy_from_slice(&crc);
     fs::write(folder.0.join("state"), page).expect("room");
-    let Ok(Found::Useless(why)) = take(&mut state, &folder.file("next")) else { panic!("not ours") };
+    let Ok(LoadedState::Useless(why)) = take(&mut state, &folder.file("next")) else { panic!("not ours") };
     assert!(why.contains("another version (7;"), "{why}");
 }
 
