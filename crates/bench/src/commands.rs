@@ -3,7 +3,6 @@
 pub mod agent;
 pub mod calibrate;
 pub mod compare;
-#[cfg(feature = "counter")]
 pub mod counter;
 pub mod fleet;
 pub mod hosts;
@@ -97,7 +96,6 @@ enum Command {
     /// Measure latency against throughput
     Sweep(Box<sweep::Args>),
     /// Increment one counter from many threads, and prove that every store did it right
-    #[cfg(feature = "counter")]
     Counter(counter::Args),
     /// Find what this generator can do at most, against a server that does nothing
     Calibrate(Box<calibrate::Args>),
@@ -130,7 +128,6 @@ pub fn main() -> ExitCode {
         Command::Fleet(args) => fleet::run(args),
         Command::Agent(args) => agent::run(args),
         Command::Sweep(args) => sweep::run(*args),
-        #[cfg(feature = "counter")]
         Command::Counter(args) => Ok(counter::run(args)),
         Command::Calibrate(args) => calibrate::run(*args),
         Command::Compare(args) => compare::run(*args),

@@ -12,7 +12,6 @@ pub mod calibrate;
 pub mod certify;
 pub mod checks;
 pub mod commands;
-#[cfg(feature = "counter")]
 pub mod counter;
 pub mod engine;
 pub mod environment;

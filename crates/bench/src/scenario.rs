@@ -9,7 +9,6 @@
 
 pub mod cgroup;
 pub mod child;
-#[cfg(feature = "counter")]
 pub mod counter_shootout;
 pub mod fatcache_ssd;
 pub mod folder;
@@ -60,7 +59,6 @@ pub const ALL: &[Scenario] = &[
     memtier_sweep::SCENARIO,
     fatcache_ssd::SCENARIO,
     perl_tiers::SCENARIO,
-    #[cfg(feature = "counter")]
     counter_shootout::SCENARIO,
 ];
 

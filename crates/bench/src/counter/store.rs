@@ -1,21 +1,22 @@
-//! What a store has to do to take part, and which ones there are. How each talks lives in one file each.
+//! The stores that can hold a counter, and the interface each implements, in one file a store.
 
 mod broken;
+#[cfg(feature = "drivers")]
+mod databases;
 mod memcached;
 mod memcached_binary;
-mod mongodb;
-mod mysql;
-mod orm;
-mod postgres;
-mod redis;
-mod session;
+mod statements;
 mod wire;
 
+use statements::{MySqlTable, PostgresTable};
 use std::fmt;
 use std::time::Duration;
 
 /// The name of the counter, wherever a store wants a key.
 pub const KEY: &str = "larder-bench-counter";
+
+/// Why a build cannot open a database.
+pub const NO_DRIVERS: &str = "this larder-bench was built without drivers; build it with --features drivers";
 
 /// A store with one counter in it.
 pub trait Store: Send + Sync {
@@ -211,10 +212,10 @@ impl Kind {
     /// What is created before the first increment, if anything.
     pub fn schema(self, sql: Sql) -> Option<String> {
         match self {
-            Self::MariadbMemory | Self::MariadbOrm => Some(mysql::Table::MEMORY.schema()),
-            Self::MariadbInnodb => Some(mysql::Table::INNODB.schema()),
-            Self::Postgres => Some(postgres::Table::LOGGED.schema(sql)),
-            Self::PostgresUnlogged => Some(postgres::Table::UNLOGGED.schema(sql)),
+            Self::MariadbMemory | Self::MariadbOrm => Some(MySqlTable::MEMORY.schema()),
+            Self::MariadbInnodb => Some(MySqlTable::INNODB.schema()),
+            Self::Postgres => Some(PostgresTable::LOGGED.schema(sql)),
+            Self::PostgresUnlogged => Some(PostgresTable::UNLOGGED.schema(sql)),
             _ => None,
         }
     }
@@ -225,13 +226,13 @@ impl Kind {
             Self::Memcached => memcached::TEXT_STATEMENT.into(),
             Self::MemcachedMeta => memcached::META_STATEMENT.into(),
             Self::MemcachedBinary => memcached_binary::STATEMENT.into(),
-            Self::Redis => redis::STATEMENT.into(),
-            Self::MariadbMemory => mysql::Table::MEMORY.statement(sql),
-            Self::MariadbInnodb => mysql::Table::INNODB.statement(sql),
-            Self::MariadbOrm => orm::statement(sql),
-            Self::Postgres => postgres::Table::LOGGED.statement(sql),
-            Self::PostgresUnlogged => postgres::Table::UNLOGGED.statement(sql),
-            Self::Mongodb => mongodb::statement(sql).into(),
+            Self::Redis => statements::REDIS.into(),
+            Self::MariadbMemory => MySqlTable::MEMORY.statement(sql),
+            Self::MariadbInnodb => MySqlTable::INNODB.statement(sql),
+            Self::MariadbOrm => statements::orm(sql),
+            Self::Postgres => PostgresTable::LOGGED.statement(sql),
+            Self::PostgresUnlogged => PostgresTable::UNLOGGED.statement(sql),
+            Self::Mongodb => statements::mongodb(sql).into(),
             Self::BrokenRmw => broken::STATEMENT.into(),
         }
     }
@@ -243,11 +244,11 @@ impl Kind {
                 format!("delete {KEY}")
             }
             Self::Redis => format!("DEL {KEY}"),
-            Self::MariadbMemory | Self::MariadbOrm => mysql::Table::MEMORY.reset(),
-            Self::MariadbInnodb => mysql::Table::INNODB.reset(),
-            Self::Postgres => postgres::Table::LOGGED.reset(),
-            Self::PostgresUnlogged => postgres::Table::UNLOGGED.reset(),
-            Self::Mongodb => mongodb::RESET.into(),
+            Self::MariadbMemory | Self::MariadbOrm => MySqlTable::MEMORY.reset(),
+            Self::MariadbInnodb => MySqlTable::INNODB.reset(),
+            Self::Postgres => PostgresTable::LOGGED.reset(),
+            Self::PostgresUnlogged => PostgresTable::UNLOGGED.reset(),
+            Self::Mongodb => statements::MONGODB_RESET.into(),
         }
     }
 
@@ -261,16 +262,26 @@ impl Kind {
                 Box::new(memcached::Memcached::new(address, options, memcached::Dialect::Meta))
             }
             Self::MemcachedBinary => Box::new(memcached_binary::Binary::new(address, options)),
-            Self::Redis => Box::new(redis::Redis::new(address, options)?),
-            Self::MariadbMemory => Box::new(mysql::MySql::new(address, options, mysql::Table::MEMORY)?),
-            Self::MariadbInnodb => Box::new(mysql::MySql::new(address, options, mysql::Table::INNODB)?),
-            Self::MariadbOrm => Box::new(orm::Orm::new(address, options)?),
-            Self::Postgres => Box::new(postgres::Postgres::new(address, options, postgres::Table::LOGGED)?),
-            Self::PostgresUnlogged => {
-                Box::new(postgres::Postgres::new(address, options, postgres::Table::UNLOGGED)?)
-            }
-            Self::Mongodb => Box::new(mongodb::MongoDb::new(address, options)?),
             Self::BrokenRmw => Box::new(broken::Broken::new(address, options)),
+            _ => return self.open_database(address, options),
         })
+    }
+
+    /// Whether this build can open it: databases and redis need the feature `drivers`.
+    pub fn is_built(self) -> bool {
+        let needs_driver =
+            !matches!(self, Self::Memcached | Self::MemcachedBinary | Self::MemcachedMeta | Self::BrokenRmw);
+        cfg!(feature = "drivers") || !needs_driver
+    }
+
+    #[cfg(feature = "drivers")]
+    fn open_database(self, address: &str, options: Options) -> Result<Box<dyn Store>, Error> {
+        let store = databases::open(self, address, options)?;
+        store.ok_or_else(|| Error(format!("{} has no driver", self.name())))
+    }
+
+    #[cfg(not(feature = "drivers"))]
+    fn open_database(self, _address: &str, _options: Options) -> Result<Box<dyn Store>, Error> {
+        Err(Error(NO_DRIVERS.into()))
     }
 }

@@ -9,7 +9,7 @@ use super::{Halt, Scenario, Stage};
 use crate::checks::{check, figure};
 use crate::counter::entry::Entry;
 use crate::counter::shootout::{self, Contestant, Outcome, Plan};
-use crate::counter::store::{Kind, Options, Sql};
+use crate::counter::store::{Kind, NO_DRIVERS, Options, Sql};
 use crate::result::{Counter, Verdict};
 use databases::Databases;
 use std::time::Duration;
@@ -45,15 +45,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let makes = stage.makes(&[Make::Memcached, Make::Redis]);
     let sql = if stage.options.as_seed { Sql::AsSeed } else { Sql::Idiomatic };
     let options = Options { sql, timeout: TIMEOUT };
-    let databases = match stage.left().as_secs_f64() >= DATABASES_S {
-        true => Databases::start(stage)?,
-        false => {
-            stage
-                .part
-                .note(format!("databases skipped: they need a budget of {DATABASES_S} s for this scenario"));
-            Databases::default()
-        }
-    };
+    let databases = databases(stage)?;
     let mut servers: Vec<Server> = Vec::new();
     for make in makes {
         servers.extend(stage.server(Setup::new(make))?);
@@ -95,6 +87,20 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let outcome = shootout::run(contestants, &plan, stage.stop, &mut { tell });
     report(stage, &outcome, &threads, duration);
     if outcome.is_stopped { Err(Halt::Stopped) } else { Ok(()) }
+}
+
+/// Starts the databases for which there is a driver and time; the others are noted.
+fn databases(stage: &mut Stage<'_>) -> Result<Databases, Halt> {
+    if !Kind::Postgres.is_built() {
+        stage.part.note(format!("databases skipped: {NO_DRIVERS}"));
+        return Ok(Databases::default());
+    }
+    if stage.left().as_secs_f64() < DATABASES_S {
+        let why = format!("databases skipped: they need a budget of {DATABASES_S} s for this scenario");
+        stage.part.note(why);
+        return Ok(Databases::default());
+    }
+    Databases::start(stage)
 }
 
 /// Which numbers of threads fit into the time, and how long each store gets at each.

@@ -1,77 +1,21 @@
 //! A counter in a table of PostgreSQL.
 
 use super::session::Session;
-use super::{Error, Failure, Options, Sql, Store, Worker};
+use crate::counter::store::statements::PostgresTable;
+use crate::counter::store::{Error, Failure, Options, Store, Worker};
 use tokio_postgres::error::Severity;
 use tokio_postgres::{Client, Config, NoTls, Row, Statement};
-
-/// A table, and whether it survives a crash.
-#[derive(Clone, Copy, Debug)]
-pub struct Table {
-    name: &'static str,
-    is_logged: bool,
-}
-
-impl Table {
-    /// Durable.
-    pub const LOGGED: Self = Self { name: "larder_bench_cache", is_logged: true };
-    /// Empty after a crash, as in the document of 2015.
-    pub const UNLOGGED: Self = Self { name: "larder_bench_cache_unlogged", is_logged: false };
-
-    /// What creates it.
-    pub fn schema(self, sql: Sql) -> String {
-        let Self { name, is_logged } = self;
-        let unlogged = if is_logged { "" } else { "UNLOGGED " };
-        let table = format!(
-            "DROP TABLE IF EXISTS {name}; \
-             CREATE {unlogged}TABLE {name} (key varchar(1024) PRIMARY KEY, value integer NOT NULL)"
-        );
-        match sql {
-            Sql::Idiomatic => table,
-            Sql::AsSeed => format!(
-                "{table}; CREATE OR REPLACE FUNCTION {name}_upsertism(k text) RETURNS integer \
-                 LANGUAGE plpgsql AS $$ DECLARE v integer; BEGIN \
-                 INSERT INTO {name} VALUES (k, 1) RETURNING value INTO v; RETURN v; \
-                 EXCEPTION WHEN unique_violation THEN \
-                 UPDATE {name} SET value = value + 1 WHERE key = k RETURNING value INTO v; RETURN v; \
-                 END $$"
-            ),
-        }
-    }
-
-    /// What increments.
-    pub fn statement(self, sql: Sql) -> String {
-        let name = self.name;
-        match sql {
-            Sql::Idiomatic => format!(
-                "INSERT INTO {name} AS c VALUES ('counter', 1) \
-                 ON CONFLICT (key) DO UPDATE SET value = c.value + 1 RETURNING value"
-            ),
-            Sql::AsSeed => format!("SELECT {name}_upsertism('counter')"),
-        }
-    }
-
-    /// What empties it.
-    pub fn reset(self) -> String {
-        format!("TRUNCATE TABLE {}", self.name)
-    }
-
-    /// What reads the counter.
-    pub fn read(self) -> String {
-        format!("SELECT value FROM {} WHERE key = 'counter'", self.name)
-    }
-}
 
 /// A server and a table in it.
 pub struct Postgres {
     config: Config,
     options: Options,
-    table: Table,
+    table: PostgresTable,
 }
 
 impl Postgres {
     /// At an address that begins with `postgres://` or `postgresql://`.
-    pub fn new(address: &str, options: Options, table: Table) -> Result<Self, Error> {
+    pub fn new(address: &str, options: Options, table: PostgresTable) -> Result<Self, Error> {
         let mut config: Config = address.parse().map_err(error)?;
         config.connect_timeout(options.timeout).application_name("larder-bench");
         Ok(Self { config, options, table })

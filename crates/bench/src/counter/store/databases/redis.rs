@@ -1,10 +1,7 @@
 //! A counter in redis, or in what speaks its protocol.
 
-use super::{Error, Failure, KEY, Options, Store, Worker};
+use crate::counter::store::{Error, Failure, KEY, Options, Store, Worker};
 use redis::{Client, Connection, RedisError, cmd};
-
-/// An increment.
-pub const STATEMENT: &str = "INCR larder-bench-counter";
 
 /// A server.
 pub struct Redis {

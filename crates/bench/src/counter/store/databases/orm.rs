@@ -1,8 +1,9 @@
 //! The counter of the MEMORY table, through an object-relational mapper.
 
-use super::mysql::{Table, is_refusal};
+use super::mysql::{MySql, is_refusal};
 use super::session::Session;
-use super::{Error, Failure, Options, Sql, Store, Worker};
+use crate::counter::store::statements::MySqlTable;
+use crate::counter::store::{Error, Failure, Options, Sql, Store, Worker};
 use sea_orm::sea_query::{Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Query};
 use sea_orm::{
     ConnectOptions, ConnectionTrait as _, Database, DatabaseConnection, DbErr, EntityName as _,
@@ -31,34 +32,20 @@ mod cache {
     impl ActiveModelBehavior for ActiveModel {}
 }
 
-/// What increments, as the mapper is told.
-pub fn statement(sql: Sql) -> String {
-    match sql {
-        Sql::Idiomatic => "Query::insert().into_table(Entity).columns([Key, Value]).values(['counter', \
-                           LAST_INSERT_ID(1)]).on_conflict(Key: Value = LAST_INSERT_ID(value + 1)), rendered \
-                           for each increment, run as a prepared statement; its last_insert_id()"
-            .into(),
-        Sql::AsSeed => "LOCK TABLES larder_bench.cache WRITE; INSERT INTO larder_bench.cache VALUES \
-                        ('counter', 1) ON DUPLICATE KEY UPDATE `value` = `value` + 1 in one request, \
-                        Entity::find_by_id('counter'), UNLOCK TABLES"
-            .into(),
-    }
-}
-
 const LOCK_AND_INSERT: &str = "LOCK TABLES larder_bench.cache WRITE; INSERT INTO larder_bench.cache VALUES \
                                ('counter', 1) ON DUPLICATE KEY UPDATE `value` = `value` + 1";
 
 /// A server.
 pub struct Orm {
     address: String,
-    plain: super::mysql::MySql,
+    plain: MySql,
     options: Options,
 }
 
 impl Orm {
     /// At an address that begins with `mysql://` or `mariadb://`.
     pub fn new(address: &str, options: Options) -> Result<Self, Error> {
-        let plain = super::mysql::MySql::new(address, options, Table::MEMORY)?;
+        let plain = MySql::new(address, options, MySqlTable::MEMORY)?;
         Ok(Self { address: address.replacen("mariadb://", "mysql://", 1), plain, options })
     }
 }

@@ -1,28 +1,11 @@
 //! A counter in a document of MongoDB, or of what speaks its wire.
 
 use super::session::Session;
-use super::{Error, Failure, Options, Sql, Store, Worker};
+use crate::counter::store::{Error, Failure, Options, Sql, Store, Worker};
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::error::ErrorKind;
 use mongodb::options::{ClientOptions, ReturnDocument};
 use mongodb::{Client, Collection};
-
-/// What puts the counter back.
-pub const RESET: &str = "larder_bench.cache.deleteMany({})";
-
-/// What increments.
-pub fn statement(sql: Sql) -> &'static str {
-    match sql {
-        Sql::Idiomatic => {
-            "larder_bench.cache.findOneAndUpdate({_id: 'counter'}, {$inc: {counter: 1}}, {upsert: true, \
-             returnDocument: 'after'})"
-        }
-        Sql::AsSeed => {
-            "larder_bench.cache.findOneAndUpdate({}, {$inc: {counter: 1}}, {upsert: true, \
-             returnDocument: 'after'})"
-        }
-    }
-}
 
 /// A server.
 pub struct MongoDb {

@@ -1,7 +1,7 @@
 //! An asynchronous driver used as a blocking one: each connection has a runtime of its own on its own thread,
 //! so that T threads are T threads and T connections, and nothing else works for them.
 
-use super::{Error, Failure};
+use crate::counter::store::{Error, Failure};
 use std::future::Future;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};

@@ -1,70 +1,21 @@
 //! A counter in a table of MariaDB or MySQL.
 
 use super::session::Session;
-use super::{Error, Failure, Options, Sql, Store, Worker};
+use crate::counter::store::statements::MySqlTable;
+use crate::counter::store::{Error, Failure, Options, Sql, Store, Worker};
 use mysql_async::prelude::Queryable as _;
 use mysql_async::{Conn, Opts, OptsBuilder, Statement};
-
-/// A table and its engine.
-#[derive(Clone, Copy, Debug)]
-pub struct Table {
-    name: &'static str,
-    engine: &'static str,
-}
-
-impl Table {
-    /// In memory, with a lock for the table.
-    pub const MEMORY: Self = Self { name: "larder_bench.cache", engine: "MEMORY" };
-    /// Durable, with locks for rows.
-    pub const INNODB: Self = Self { name: "larder_bench.cache_innodb", engine: "InnoDB" };
-
-    /// What creates it.
-    pub fn schema(self) -> String {
-        let Self { name, engine } = self;
-        format!(
-            "CREATE DATABASE IF NOT EXISTS larder_bench; DROP TABLE IF EXISTS {name}; \
-             CREATE TABLE {name} (`key` varchar(255) NOT NULL, `value` int(11) NOT NULL, \
-             PRIMARY KEY (`key`) USING HASH) ENGINE={engine} DEFAULT CHARSET=utf8"
-        )
-    }
-
-    /// What increments.
-    pub fn statement(self, sql: Sql) -> String {
-        let name = self.name;
-        match sql {
-            Sql::Idiomatic => format!(
-                "INSERT INTO {name} VALUES ('counter', LAST_INSERT_ID(1)) \
-                 ON DUPLICATE KEY UPDATE `value` = LAST_INSERT_ID(`value` + 1)"
-            ),
-            Sql::AsSeed => format!(
-                "LOCK TABLES {name} WRITE; INSERT INTO {name} VALUES ('counter', 1) \
-                 ON DUPLICATE KEY UPDATE `value` = `value` + 1; \
-                 SELECT `value` FROM {name} WHERE `key` = 'counter'; UNLOCK TABLES"
-            ),
-        }
-    }
-
-    /// What empties it.
-    pub fn reset(self) -> String {
-        format!("TRUNCATE TABLE {}", self.name)
-    }
-
-    /// What reads the counter.
-    pub fn read(self) -> String {
-        format!("SELECT `value` FROM {} WHERE `key` = 'counter'", self.name)
-    }
-}
 
 /// A server and a table in it.
 pub struct MySql {
     opts: Opts,
     options: Options,
-    table: Table,
+    table: MySqlTable,
 }
 
 impl MySql {
     /// At an address that begins with `mysql://` or `mariadb://`.
-    pub fn new(address: &str, options: Options, table: Table) -> Result<Self, Error> {
+    pub fn new(address: &str, options: Options, table: MySqlTable) -> Result<Self, Error> {
         let address = address.replacen("mariadb://", "mysql://", 1);
         let opts = Opts::from_url(&address).map_err(|error| Error(error.to_string()))?;
         // The database in the address need not exist; ours is named in every statement. A driver that leaves
