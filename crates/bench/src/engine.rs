@@ -14,31 +14,33 @@
 //! becomes due, and what is outstanding is waited for, at most [`DRAIN_NS`]; when that takes longer than the
 //! window, the time counts: rate is answers by time in every case.
 
-pub mod address;
 pub mod arrival;
-pub mod clock;
+pub mod certify;
 pub mod connection;
 pub mod cpu;
-pub mod error;
 pub mod plan;
 mod prefill;
 mod reactor;
 mod replies;
-pub mod stream;
 mod tally;
 mod threads;
-pub mod tls;
 
-pub use address::Address;
 pub use arrival::Arrival;
-pub use error::Error;
 pub use plan::{Load, Part, Plan, Verify, WhenFull};
-pub use stream::reach;
 pub use threads::execute;
-pub use tls::Tls;
+
+pub use crate::net::{Address, Error, Tls};
 
 use crate::result::Interval;
 use std::time::{Duration, Instant};
+
+/// Checks that the plan's server is reachable; see [`crate::net::reach`].
+///
+/// # Errors
+/// The server is unreachable, or TLS is not agreed on.
+pub fn reach(plan: &Plan) -> Result<Option<String>, Error> {
+    crate::net::reach(&plan.address, plan.protocol, plan.tls.as_ref())
+}
 
 /// How long outstanding replies are waited for after the window.
 pub const DRAIN_NS: u64 = 2_000_000_000;

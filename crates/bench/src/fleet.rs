@@ -17,22 +17,22 @@
 //! An agent needs no open port and no daemon. It ends when its input does.
 
 pub mod agent;
-pub mod frame;
-pub mod host;
 pub mod merge;
 pub mod message;
 pub mod offset;
 mod peers;
 pub mod proof;
-pub mod remote;
 mod session;
 pub mod share;
 pub mod table;
-pub mod words;
 
-pub use host::{Host, Transport};
-pub use remote::Program;
 pub use session::{Found, examine, execute};
+
+use crate::engine::Plan;
+use crate::transport::{Host, Program, Transport};
+
+/// Reads the plan that arguments of `run` describe, and whether the generator's ceiling is to be found.
+pub type PlanOf = fn(&[String]) -> Result<(Plan, bool), String>;
 
 /// Hosts, and how to reach them.
 #[derive(Clone, Debug)]

@@ -9,14 +9,15 @@
 #![forbid(unsafe_code)]
 
 pub mod calibrate;
-pub mod certify;
 pub mod checks;
+pub mod clock;
 pub mod commands;
 pub mod counter;
 pub mod engine;
 pub mod environment;
 pub mod fleet;
 pub mod latency;
+pub mod net;
 pub mod null_server;
 pub mod random;
 pub mod report;
@@ -26,6 +27,7 @@ pub mod show;
 pub mod stats;
 pub mod sweep;
 pub mod trace;
+pub mod transport;
 pub mod watch;
 pub mod wire;
 pub mod workload;

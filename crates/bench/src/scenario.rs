@@ -14,12 +14,12 @@ pub mod fatcache_ssd;
 pub mod folder;
 pub mod host;
 pub mod memtier_sweep;
+pub mod netns;
 pub mod part;
 pub mod perl_tiers;
 pub mod php_loop;
 pub mod server;
 pub mod stage;
-pub mod star;
 pub mod text;
 pub mod trace;
 
@@ -28,6 +28,7 @@ pub use part::Part;
 pub use stage::{Halt, Options, Stage};
 
 use crate::checks::check;
+use crate::fleet::PlanOf;
 use crate::result::{Table, Verdict};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -80,6 +81,8 @@ pub struct Run<'a> {
     pub stop: &'a AtomicBool,
     /// Hears what is being done.
     pub tell: &'a dyn Fn(&str),
+    /// Reads the arguments that the hosts of a fleet are given.
+    pub plan_of: PlanOf,
 }
 
 impl Run<'_> {

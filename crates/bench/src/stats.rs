@@ -4,6 +4,7 @@
 //! Latency is autocorrelated, so nothing here resamples single requests. The unit is a second: its histogram
 //! is kept or dropped as a whole, in blocks of neighbouring seconds.
 
+mod blocks;
 pub mod bootstrap;
 pub mod capacity;
 pub mod curve;

@@ -1,23 +1,24 @@
 //! Watching a server from outside while it is under load: its process, its device, its own counters, all on
 //! the time axis of the run.
 //!
-//! What the kernel tells comes as text through an [`Eye`]: on this host from `/proc`, elsewhere over whatever
+//! What the kernel tells comes as text through an [`ProcReader`]: on this host from `/proc`, elsewhere over whatever
 //! reaches that host. The server's own counters come over its own protocol.
 
 pub mod counters;
 pub mod device;
-pub mod eye;
+pub mod proc_reader;
 pub mod process;
 pub mod remote;
 mod sampler;
 
-pub use eye::{Eye, Local, Texts, Units};
+pub use proc_reader::{Local, ProcReader, Texts, Units};
 pub use remote::Remote;
 pub use sampler::Sampler;
 
-use crate::engine::Plan;
-use crate::engine::clock::Clock;
+use crate::clock::Clock;
+use crate::net::{Address, Tls};
 use crate::result::Watch;
+use crate::wire::Protocol;
 use counters::Counters;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -30,11 +31,11 @@ pub struct Targets {
     /// The block device, by its name such as `vda` or by any path on it.
     pub device: Option<String>,
     /// Sees in place of this host's own `/proc`; then the process and the device are its business.
-    pub eye: Option<SharedEye>,
+    pub proc_reader: Option<SharedProcReader>,
 }
 
-/// An eye that a plan can carry around.
-pub type SharedEye = Arc<Mutex<dyn Eye>>;
+/// An proc_reader that a plan can carry around.
+pub type SharedProcReader = Arc<Mutex<dyn ProcReader>>;
 
 /// Which process is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,9 +52,11 @@ pub enum Process {
 /// Watches during a run.
 #[derive(Debug)]
 pub struct Watcher {
-    plan: Plan,
+    address: Address,
+    protocol: Protocol,
+    tls: Option<Tls>,
     sampler: Option<Sampler>,
-    eye: Option<SharedEye>,
+    proc_reader: Option<SharedProcReader>,
     device: Option<String>,
     before: Counters,
 }
@@ -69,27 +72,36 @@ pub struct Watched {
 
 impl Watcher {
     /// Finds what is to be watched.
-    pub fn prepare(targets: &Targets, plan: &Plan) -> Self {
-        let device = match &targets.eye {
-            Some(eye) => eye.lock().ok().and_then(|eye| eye.device()),
+    pub fn prepare(targets: &Targets, address: &Address, protocol: Protocol, tls: Option<&Tls>) -> Self {
+        let device = match &targets.proc_reader {
+            Some(proc_reader) => proc_reader.lock().ok().and_then(|proc_reader| proc_reader.device()),
             None => targets.device.as_deref().and_then(device::name_of),
         };
-        let eye = targets.eye.clone().or_else(|| {
+        let proc_reader = targets.proc_reader.clone().or_else(|| {
             let pid = match targets.process {
                 Process::None => None,
                 Process::Pid(pid) => Some(pid),
-                Process::Auto => process::listening(&plan.address),
+                Process::Auto => process::listening(address),
             };
             let sees_something = pid.is_some() || device.is_some();
-            sees_something.then(|| Arc::new(Mutex::new(Local::new(pid, device.is_some()))) as SharedEye)
+            sees_something
+                .then(|| Arc::new(Mutex::new(Local::new(pid, device.is_some()))) as SharedProcReader)
         });
-        Self { plan: plan.clone(), sampler: None, eye, device, before: Counters::default() }
+        Self {
+            address: address.clone(),
+            protocol,
+            tls: tls.cloned(),
+            sampler: None,
+            proc_reader,
+            device,
+            before: Counters::default(),
+        }
     }
 
     /// Begins, for a window that begins at `begin_ns` of the run's clock.
     pub fn start(&mut self, clock: Clock, begin_ns: u64) {
-        if let Some(eye) = self.eye.clone() {
-            self.sampler = Some(Sampler::start(eye, self.device.clone(), clock, begin_ns));
+        if let Some(proc_reader) = self.proc_reader.clone() {
+            self.sampler = Some(Sampler::start(proc_reader, self.device.clone(), clock, begin_ns));
         }
     }
 
@@ -100,15 +112,16 @@ impl Watcher {
 
     /// A server that does not say has no counters.
     fn ask(&self) -> Counters {
-        let plan = &self.plan;
-        counters::ask(&plan.address, plan.protocol, plan.tls.as_ref()).unwrap_or_default()
+        counters::ask(&self.address, self.protocol, self.tls.as_ref()).unwrap_or_default()
     }
 
     /// Ends, and says what was seen.
     pub fn finish(mut self) -> Watched {
         let (process, device) = self.sampler.take().map(Sampler::finish).unwrap_or_default();
         let after = self.ask();
-        let source = self.eye.and_then(|eye| eye.lock().ok().map(|eye| eye.source()));
+        let source = self
+            .proc_reader
+            .and_then(|proc_reader| proc_reader.lock().ok().map(|proc_reader| proc_reader.source()));
         let server = if after.server.is_empty() { self.before.server.clone() } else { after.server.clone() };
         let stats_growth = growth(&self.before.values, &after.values);
         let is_empty = process.is_empty() && device.is_empty() && after.values.is_empty();

@@ -9,6 +9,8 @@ mod meta;
 mod resp;
 mod text;
 
+pub use crate::workload::verb::Verb;
+
 use crate::workload::keys::Names;
 use crate::workload::values::Pool;
 use std::fmt;
@@ -59,37 +61,6 @@ impl FromStr for Protocol {
             "binary" | "memcache_binary" => Ok(Self::Binary),
             "resp2" | "resp" | "redis" => Ok(Self::Resp2),
             _ => Err("is one of text, meta, binary, resp2".to_string()),
-        }
-    }
-}
-
-/// What a request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    /// Reads one key or several.
-    Get,
-    /// Stores a value.
-    Set,
-    /// Adds one to a counter.
-    Incr,
-    /// Removes a key.
-    Delete,
-    /// Gives a key another expiry.
-    Touch,
-}
-
-impl Verb {
-    /// All of them, in the order of a result's rows.
-    pub const ALL: [Self; 5] = [Self::Get, Self::Set, Self::Incr, Self::Delete, Self::Touch];
-
-    /// Its name in a result.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::Set => "set",
-            Self::Incr => "incr",
-            Self::Delete => "delete",
-            Self::Touch => "touch",
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod pattern;
 pub mod sizes;
 pub mod trace;
 pub mod values;
+pub mod verb;
 pub mod zipf;
 
 pub use draw::{Asked, Draw, Shared};
@@ -19,7 +20,7 @@ pub use pattern::Pattern;
 pub use sizes::Sizes;
 pub use trace::{Record, Trace};
 
-use crate::wire::Verb;
+use verb::Verb;
 
 /// What is asked of a server.
 #[derive(Clone, Debug)]

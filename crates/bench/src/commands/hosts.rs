@@ -2,7 +2,8 @@
 
 use super::Failure;
 use crate::engine::Plan;
-use crate::fleet::{Fleet, Program, Transport, host};
+use crate::fleet::Fleet;
+use crate::transport::{Program, Transport, host};
 use crate::watch::{self, Targets};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -35,7 +36,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Lets another host's eye watch the server, if the options name one.
+    /// Lets another host's proc_reader watch the server, if the options name one.
     ///
     /// # Errors
     /// They are wrong, or that host cannot be reached, or there is no such process.
@@ -47,9 +48,9 @@ impl Args {
             return Err(Failure::usage(format!("--server-ssh {spec}: a server has one host")));
         };
         let Targets { process, device, .. } = &plan.watch;
-        let eye = watch::Remote::open(&transport, host, *process, device.as_deref(), &plan.address)
+        let proc_reader = watch::Remote::open(&transport, host, *process, device.as_deref(), &plan.address)
             .map_err(|says| Failure::error(format!("--server-ssh {spec}: {says}")))?;
-        plan.watch.eye = Some(Arc::new(Mutex::new(eye)));
+        plan.watch.proc_reader = Some(Arc::new(Mutex::new(proc_reader)));
         Ok(())
     }
 

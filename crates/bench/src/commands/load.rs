@@ -201,7 +201,7 @@ impl Args {
             verify: self.verify,
             cpus: self.cpus.clone(),
             spin: self.spin,
-            watch: Targets { process: self.server_pid, device: self.iostat.clone(), eye: None },
+            watch: Targets { process: self.server_pid, device: self.iostat.clone(), proc_reader: None },
             ceiling: None,
             expect_misses: self.expect_misses,
             part: Part::default(),

@@ -1,5 +1,6 @@
 //! `larder-bench scenario`: the five published benchmarks, made again.
 
+use super::agent::plan_of;
 use super::{Exit, Failure, output};
 use crate::report;
 use crate::result::Document;
@@ -168,7 +169,8 @@ fn play(args: &RunArgs, width: usize) -> Result<Exit, Failure> {
             print(&format!("\r\x1b[2K{}", what.get(..width.saturating_sub(1)).unwrap_or(what)));
         }
     };
-    let run = Run { options: &options, host: &host, folder: folder.path(), stop: &stop, tell: &tell };
+    let run =
+        Run { options: &options, host: &host, folder: folder.path(), stop: &stop, tell: &tell, plan_of };
     let (mut is_wrong, mut is_certified) = (false, true);
     let is_whole = run.all(&scenarios, args.budget, &mut |scenario: &Scenario, part: Part| {
         tell("");

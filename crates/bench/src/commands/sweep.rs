@@ -1,7 +1,7 @@
 //! `larder-bench sweep`: latency against throughput, over rates or connections; the knee, and the capacity
 //! within a service level with its interval.
 
-mod team;
+mod fleet_sweep;
 
 use super::live::Live;
 use super::{Exit, Failure, hosts, load, output, summary};
@@ -11,10 +11,10 @@ use crate::result::{Curve, Document, Estimate, Run, Slo};
 use crate::stats::search::{self, Found, Outcome, Search, Step};
 use crate::sweep::{self, Values};
 use crate::{calibrate, report, show};
+use fleet_sweep::FleetSweep;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use team::Team;
 
 /// What follows the options in the help.
 const AFTER_HELP: &str = "\
@@ -75,7 +75,7 @@ struct Sweep<'a> {
     runs: Vec<(f64, Run)>,
     ended: Option<String>,
     /// The hosts that run each point, when there are several.
-    team: Option<Team>,
+    fleet: Option<FleetSweep>,
 }
 
 /// Runs it.
@@ -86,16 +86,16 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let mut plan = args.load.plan()?;
     let width = output::width();
     let stop = output::stop_on_signals();
-    let team = Team::new(&args, std::env::args().skip(1))?;
-    let hosts = team.as_ref().map_or(1, Team::hosts);
-    if team.is_none() {
+    let fleet = FleetSweep::new(&args, std::env::args().skip(1))?;
+    let hosts = fleet.as_ref().map_or(1, FleetSweep::hosts);
+    if fleet.is_none() {
         // Nobody waits for a calibration of a server that is not there.
         engine::reach(&plan)?;
     }
     if args.scan_connections.is_none() {
         plan.load = Load::Closed { pipeline: 1 };
         // Of a fleet it only bounds a search; its runs go by the hosts' own.
-        if team.is_none() || args.search {
+        if fleet.is_none() || args.search {
             plan.ceiling = Some(calibrate::ceiling(&plan, &stop)?.run.rate() * hosts as f64);
         }
     }
@@ -111,12 +111,12 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             None => format!("open loop, {}, {}", args.load.arrival, summary::connections(&plan)),
         };
         println!("{}", summary::heading_of(&plan, &load, width));
-        if team.is_some() {
+        if fleet.is_some() {
             println!("{hosts} hosts, {} threads each", plan.threads);
         }
         println!("{}", head(width));
     }
-    let mut sweep = Sweep { args: &args, stop: &stop, runs: Vec::new(), ended: None, team };
+    let mut sweep = Sweep { args: &args, stop: &stop, runs: Vec::new(), ended: None, fleet };
     let found = match (&args.rates, &args.scan_connections, args.slo) {
         (Some(rates), ..) => {
             sweep.visit(&plan, &rates.0, |plan, rate| {
@@ -182,7 +182,7 @@ impl Sweep<'_> {
 
     /// Looks for the capacity within a service level.
     fn search(&mut self, plan: &Plan, slo: Slo) -> Result<Found, Failure> {
-        let highest = plan.ceiling.map_or(1e6, |ceiling| ceiling * crate::certify::CEILING_MAX);
+        let highest = plan.ceiling.map_or(1e6, |ceiling| ceiling * crate::engine::certify::CEILING_MAX);
         let start = (highest / 50.0).max(1.0);
         let mut search = Search::new(search::Plan {
             budget_seconds: self.args.budget.as_secs_f64(),
@@ -230,9 +230,9 @@ impl Sweep<'_> {
 
     fn measure(&mut self, plan: &Plan, at: f64) -> Result<(), Failure> {
         let live = Live::new(plan, self.args.quiet, output::width());
-        let run = match &mut self.team {
+        let run = match &mut self.fleet {
             None => engine::execute(plan, &live, self.stop),
-            Some(team) => team.execute(plan, &live, self.stop),
+            Some(fleet) => fleet.execute(plan, &live, self.stop),
         };
         live.clear();
         let run = match run {

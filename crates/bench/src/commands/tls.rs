@@ -2,7 +2,7 @@
 
 use super::Failure;
 use crate::engine::Address;
-use crate::engine::tls::{Options, Tls};
+use crate::net::tls::{Options, Tls};
 use std::path::PathBuf;
 
 /// The options of TLS.

@@ -1,8 +1,8 @@
 //! One connection: bytes on their way out, requests in flight, bytes that came in.
 
-use super::error::Error;
 use super::plan::Plan;
-use super::stream::Stream;
+use crate::net::Error;
+use crate::net::Stream;
 use crate::wire::{Decoder, Encoder, Expected, Garbage, Reply, Verb};
 use crate::workload::{Asked, Draw};
 use rustix::fd::BorrowedFd;

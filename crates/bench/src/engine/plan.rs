@@ -1,7 +1,8 @@
 //! What a run is to do.
 
-use super::{Address, Arrival, Tls};
-use crate::watch;
+use super::Arrival;
+use crate::net::{Address, Tls};
+use crate::watch::{self, Watcher};
 use crate::wire::Protocol;
 use crate::workload::{Trace, Workload};
 use std::fmt;
@@ -167,6 +168,11 @@ impl Default for Plan {
 }
 
 impl Plan {
+    /// Prepares to watch this plan's server.
+    pub fn watcher(&self) -> Watcher {
+        Watcher::prepare(&self.watch, &self.address, self.protocol, self.tls.as_ref())
+    }
+
     /// What cannot be done, said in one line.
     ///
     /// # Errors

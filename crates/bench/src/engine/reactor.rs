@@ -1,13 +1,13 @@
 //! One thread's event loop: its connections, and when it waits for what.
 
 use super::arrival::Schedule;
-use super::clock::Clock;
 use super::connection::Connection;
-use super::error::Error;
 use super::plan::{Load, Plan, WhenFull};
 use super::replies::{Reader, Then};
 use super::tally::{Tally, Window};
 use super::{Arrival, DRAIN_NS};
+use crate::clock::Clock;
+use crate::net::Error;
 use crate::random::{Random, mix};
 use crate::result::Interval;
 use crate::wire::{Encoder, Verb};

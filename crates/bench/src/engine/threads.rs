@@ -1,14 +1,14 @@
 //! Runs the threads of a plan from their connecting to their end, and puts together what they measured.
 
-use super::clock::Clock;
 use super::cpu::{self, Used};
-use super::error::Error;
 use super::plan::{Load, Plan};
 use super::prefill::{Stored, prefill};
 use super::reactor::{Bound, Reactor};
 use super::replies::Reader;
 use super::tally::{Finished, Tally, Window};
 use super::{Observer, Phase};
+use crate::clock::Clock;
+use crate::net::Error;
 use crate::random::Random;
 use crate::result::{self, Generator, Interval, Run, Verified};
 use crate::watch;
@@ -209,7 +209,7 @@ impl Conductor<'_> {
             self.tell_all(Go::Prefill);
             self.wait_for_all()?;
         }
-        let mut watcher = watch::Watcher::prepare(&self.plan.watch, self.plan);
+        let mut watcher = self.plan.watcher();
         if self.plan.warmup.is_zero() {
             watcher.at_begin();
         }
@@ -231,7 +231,7 @@ impl Conductor<'_> {
         run.intervals = seconds;
         run.server = watched.server;
         run.watch = watched.watch;
-        run.checks = crate::certify::checks(self.plan, &run);
+        run.checks = super::certify::checks(self.plan, &run);
         Ok(run)
     }
 

@@ -3,15 +3,15 @@
 //!
 //! It ends when its input ends or falls silent, so a coordinator that is killed leaves nothing behind.
 
-use super::frame::{self, Frames, MAGIC};
-use super::message::{FromAgent, ToAgent, VERSION};
+use super::message::{FromAgent, ToAgent};
 use super::offset::{instant_at, monotonic_ns};
-use super::{proof, share};
+use super::{PlanOf, proof, share};
 use crate::calibrate;
-use crate::commands::run::plan_of;
-use crate::engine::{self, Observer, Phase, cpu};
+use crate::engine::{self, Observer, Phase, Plan, cpu};
 use crate::latency::Latency;
 use crate::result::{Interval, SCHEMA};
+use crate::transport::VERSION;
+use crate::transport::frame::{self, Frames, MAGIC};
 use std::io::{self, Write};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -30,7 +30,7 @@ const LEFT_ALONE: i32 = 1;
 ///
 /// # Errors
 /// What comes in is no message, or nothing can be said any more.
-pub fn serve() -> io::Result<()> {
+pub fn serve(plan_of: PlanOf) -> io::Result<()> {
     let voice = Arc::new(Voice(Mutex::new(io::stdout())));
     {
         let mut out = io::stdout().lock();
@@ -61,7 +61,7 @@ pub fn serve() -> io::Result<()> {
                 let (send, start) = channel();
                 starter = Some(send);
                 let (voice, stop) = (Arc::clone(&voice), Arc::clone(&stop));
-                thread::spawn(move || run(&arguments, index, of, voice, &stop, start));
+                thread::spawn(move || run(plan_of(&arguments), index, of, voice, &stop, start));
             }
             ToAgent::Start { at_ns } => {
                 if let Some(starter) = &starter {
@@ -105,7 +105,7 @@ impl Voice {
 
 /// Does the agent's share of what the arguments of `run` say.
 fn run(
-    arguments: &[String],
+    plan: Result<(Plan, bool), String>,
     index: u32,
     of: u32,
     voice: Arc<Voice>,
@@ -114,7 +114,7 @@ fn run(
 ) {
     let gate =
         Gate { voice: Arc::clone(&voice), stop, start: Mutex::new(start), began_ns: AtomicI64::new(0) };
-    let ended = plan_of(arguments).map_err(|failure| failure.says).and_then(|(plan, is_to_calibrate)| {
+    let ended = plan.and_then(|(plan, is_to_calibrate)| {
         let mut plan = share::of(&plan, index, of)?;
         let in_words = |error: engine::Error| error.to_string();
         if is_to_calibrate {

@@ -4,9 +4,6 @@ use crate::latency::Latency;
 use crate::result::{Interval, Run};
 use serde::{Deserialize, Serialize};
 
-/// The version that both sides have to have: a fleet of two would compare two generators.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 /// From the coordinator to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -47,7 +44,7 @@ pub enum ToAgent {
 pub enum FromAgent {
     /// The first message.
     Hello {
-        /// [`VERSION`] of the agent.
+        /// [`crate::transport::VERSION`] of the agent.
         version: String,
         /// [`crate::result::SCHEMA`] of the agent.
         schema: u32,

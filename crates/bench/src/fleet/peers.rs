@@ -1,11 +1,13 @@
 //! The agents as their coordinator sees them: what they say, how they are told, and when one is lost.
 
-use super::frame::{self, Frames};
-use super::message::{FromAgent, ToAgent, VERSION};
+use super::Fleet;
+use super::message::{FromAgent, ToAgent};
 use super::offset::{EXCHANGES, Exchange, Offset, monotonic_ns};
-use super::remote::{Line, Program, Remote, Said};
-use super::{Fleet, Host};
 use crate::result::SCHEMA;
+use crate::transport::Host;
+use crate::transport::VERSION;
+use crate::transport::frame::{self, Frames};
+use crate::transport::remote::{Line, Program, Remote, Said};
 use std::process::{ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

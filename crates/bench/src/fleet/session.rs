@@ -5,8 +5,8 @@ use super::message::{FromAgent, ToAgent};
 use super::offset::{Offset, monotonic_ns};
 use super::peers::{Peers, Trouble};
 use super::{Fleet, share};
-use crate::certify;
-use crate::engine::clock::Clock;
+use crate::clock::Clock;
+use crate::engine::certify;
 use crate::engine::{Error, Observer, Phase, Plan};
 use crate::latency::Latency;
 use crate::result::{Check, Interval, Run, Verdict};
@@ -44,7 +44,7 @@ pub fn execute(
     }
     let trouble = |peers: &Peers<'_>, trouble| Error::Before(peers.in_words(&trouble));
     wait_until_ready(&mut peers, plan, observer).map_err(|t| trouble(&peers, t))?;
-    let mut watcher = Watcher::prepare(&plan.watch, plan);
+    let mut watcher = plan.watcher();
     let everybody: Vec<usize> = (0..peers.count()).collect();
     let before = peers.offsets(&everybody, false).map_err(|t| trouble(&peers, t))?;
 

@@ -11,9 +11,9 @@ use super::trace::SharedStream;
 use super::{Halt, Scenario, Stage};
 use crate::checks::{check, figure, hits, queueing};
 use crate::engine::Unseen;
+use crate::fleet;
 use crate::result::{Check, Run, Verdict};
 use crate::wire::Protocol;
-use crate::{commands, fleet};
 use hosts::Hosts;
 use std::sync::Arc;
 use std::time::Duration;
@@ -163,8 +163,7 @@ fn point(
     let run = match hosts.fleet() {
         Some(fleet) => {
             let words = arguments(stage, &server, series.protocol, n, window);
-            let (mut plan, _) =
-                commands::run::plan_of(&words).map_err(|failure| Halt::Failed(failure.says))?;
+            let (mut plan, _) = (stage.plan_of)(&words).map_err(Halt::Failed)?;
             plan.label.clone_from(&label);
             let run = fleet::execute(fleet, &plan, &words, &Unseen, stage.stop);
             stage.ended(run)?

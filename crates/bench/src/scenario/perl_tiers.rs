@@ -5,9 +5,9 @@ mod perl;
 mod seed;
 mod value;
 
+use super::netns::Netns;
 use super::part::row;
 use super::server::{Listen, Make, Server, Setup};
-use super::star::Star;
 use super::{Halt, Scenario, Stage};
 use crate::checks::tiers::Costs;
 use crate::checks::{check, figure};
@@ -63,7 +63,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
         }
     };
     let makes = stage.makes(&[Make::Memcached]);
-    let star = network(stage);
+    let netns = network(stage);
     let mut stores: Vec<(Store, Option<Make>)> = Vec::new();
     if perl.has("Cache::Memcached::Fast") {
         stores.extend(makes.iter().map(|make| (Store::Remote, Some(*make))));
@@ -81,7 +81,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
         let name =
             make.map_or(store.module().to_string(), |make| format!("{} {}", store.place(), make.name()));
         let mut one = Found { theirs: seed::row_of(store), name, read: None, write: None };
-        let ended = measure(stage, &perl, star.as_ref(), store, make, &mut one, &mut left);
+        let ended = measure(stage, &perl, netns.as_ref(), store, make, &mut one, &mut left);
         found.push(one);
         match ended {
             Ok(()) => {}
@@ -100,14 +100,14 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
 }
 
 /// A network to a remote server, if there can be one.
-fn network(stage: &mut Stage<'_>) -> Option<Star> {
-    match Star::new(stage.host, 1) {
-        Ok(star) => {
+fn network(stage: &mut Stage<'_>) -> Option<Netns> {
+    match Netns::new(stage.host, 1) {
+        Ok(netns) => {
             stage.part.note(
                 "`remote` is a server in another network namespace, over TCP and a virtual cable without \
                  delay; the document's was another machine, and took 2,020 us for a get",
             );
-            Some(star)
+            Some(netns)
         }
         Err(why) => {
             stage.part.note(format!(
@@ -122,7 +122,7 @@ fn network(stage: &mut Stage<'_>) -> Option<Star> {
 fn measure(
     stage: &mut Stage<'_>,
     perl: &Perl,
-    star: Option<&Star>,
+    netns: Option<&Netns>,
     store: Store,
     make: Option<Make>,
     one: &mut Found,
@@ -133,7 +133,7 @@ fn measure(
         let mut setup = Setup::new(make);
         setup.listen = match store {
             Store::Local => Listen::Unix,
-            _ => Listen::Tcp(star.map_or(Ipv4Addr::LOCALHOST, |star| star.middle)),
+            _ => Listen::Tcp(netns.map_or(Ipv4Addr::LOCALHOST, |netns| netns.middle)),
         };
         server = stage.server(setup)?;
         if server.is_none() {
@@ -142,8 +142,8 @@ fn measure(
         }
     }
     let place = server.as_ref().map_or_else(String::new, |server: &Server| server.address.to_string());
-    let host = star.filter(|_| store == Store::Remote).and_then(|star| {
-        let words = star.transport().replace("{host}", star.hosts.first()?);
+    let host = netns.filter(|_| store == Store::Remote).and_then(|netns| {
+        let words = netns.transport().replace("{host}", netns.hosts.first()?);
         Some(words.split(' ').map(str::to_string).collect::<Vec<_>>())
     });
     for with_set in [false, true] {

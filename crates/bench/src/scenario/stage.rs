@@ -4,6 +4,7 @@ use super::folder::Folder;
 use super::server::{Make, Server, Setup};
 use super::{Host, Part, Run as Runner, host};
 use crate::engine::{self, Observer, Plan};
+use crate::fleet::PlanOf;
 use crate::result::Run;
 use crate::watch::{Process, Targets};
 use std::cell::Cell;
@@ -65,6 +66,8 @@ pub struct Stage<'a> {
     pub host: &'a Host,
     /// Ends it early.
     pub stop: &'a AtomicBool,
+    /// Reads the arguments that the hosts of a fleet are given.
+    pub plan_of: PlanOf,
     /// What it found so far.
     pub part: Part,
     folder: &'a Path,
@@ -80,6 +83,7 @@ impl<'a> Stage<'a> {
             options: run.options,
             host: run.host,
             stop: run.stop,
+            plan_of: run.plan_of,
             part: Part::new(name),
             folder: run.folder,
             tell: run.tell,

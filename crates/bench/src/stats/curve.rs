@@ -16,7 +16,7 @@ pub fn max_rate(samples: &[Sample<'_>]) -> Option<Estimate> {
     interval(std::slice::from_ref(best), |weights| best.series.weighted(Measure::Rate, &weights[0]))
 }
 
-/// The power knee: the rate at which rate divided by mean latency is highest. Unlike a knee by eye it does
+/// The power knee: the rate at which rate divided by mean latency is highest. Unlike a knee by proc_reader it does
 /// not depend on how the axes are drawn. None where that is the highest rate of all: then the knee is beyond.
 pub fn knee(samples: &[Sample<'_>]) -> Option<Estimate> {
     let groups = groups(samples);

@@ -1,7 +1,7 @@
 //! Runs of a sweep, put together by what was varied: repeats of one point form a group that is resampled as a
 //! whole.
 
-use super::bootstrap::draw;
+use super::blocks::draw;
 use super::series::{Measure, Second, Series};
 use crate::random::Random;
 use crate::result::Run;

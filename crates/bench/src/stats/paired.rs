@@ -5,7 +5,7 @@
 //! blocks of seconds in each run of a pair; with one or two it can only draw the blocks, and what differs
 //! from run to run is not in the interval.
 
-use super::bootstrap::draw;
+use super::blocks::draw;
 use super::series::{Measure, Series};
 use super::{RESAMPLES, percentile_interval, student};
 use crate::random::Random;

@@ -1,7 +1,7 @@
 //! A run's seconds in a form that any weighting of them is measured in microseconds: counts by latency,
 //! summed up.
 
-use super::bootstrap::block_seconds;
+use super::blocks::block_seconds;
 use crate::latency::Latency;
 use crate::result::Run;
 

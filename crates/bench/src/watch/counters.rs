@@ -1,7 +1,6 @@
 //! A server's own counters, asked for over its own protocol on a connection of their own.
 
-use crate::engine::stream::Stream;
-use crate::engine::{Address, Tls};
+use crate::net::{Address, Stream, Tls};
 use crate::wire::Protocol;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

@@ -1,6 +1,6 @@
 //! A process as `/proc` tells of it: its CPU time, memory, context switches, and which one listens where.
 
-use crate::engine::Address;
+use crate::net::Address;
 use std::fs;
 use std::io;
 use std::path::Path;

@@ -8,12 +8,12 @@
 //! does.
 
 use super::Process;
-use super::eye::{Eye, Texts, Units};
-use crate::engine::Address;
-use crate::fleet::frame::Frames;
-use crate::fleet::host::{Host, Transport};
-use crate::fleet::remote::{self, Line};
-use crate::fleet::words::quote;
+use super::proc_reader::{ProcReader, Texts, Units};
+use crate::net::Address;
+use crate::transport::frame::Frames;
+use crate::transport::host::{Host, Transport};
+use crate::transport::remote::{self, Line};
+use crate::transport::shell_words::quote;
 use std::io::{self, Write};
 use std::process::{ChildStdin, ChildStdout};
 use std::sync::mpsc::{Receiver, channel};
@@ -169,7 +169,7 @@ fn parse(answer: &str) -> (Texts, u64) {
     (texts, number)
 }
 
-impl Eye for Remote {
+impl ProcReader for Remote {
     fn look(&mut self) -> io::Result<Texts> {
         self.number += 1;
         let gone = || io::Error::from(io::ErrorKind::NotConnected);
@@ -213,7 +213,7 @@ impl Drop for Remote {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fleet::host;
+    use crate::transport::host;
     use crate::watch::Local;
     use crate::watch::process::{resident_pages, switches, ticks};
     use std::net::TcpListener;
@@ -246,8 +246,8 @@ mod tests {
     fn the_process_that_listens_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
-        let eye = open(Process::Auto, None, port).expect("somebody listens");
-        assert_eq!(eye.source(), format!("ssh elsewhere pid {}", std::process::id()));
+        let proc_reader = open(Process::Auto, None, port).expect("somebody listens");
+        assert_eq!(proc_reader.source(), format!("ssh elsewhere pid {}", std::process::id()));
         drop(listener);
         let says = open(Process::Auto, None, port).expect_err("nobody listens");
         assert!(says.contains("--server-pid"), "{says}");

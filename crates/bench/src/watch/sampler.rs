@@ -1,10 +1,10 @@
 //! Looks once a second, on a thread of its own, from the window's begin to its end.
 
-use super::SharedEye;
+use super::SharedProcReader;
 use super::device::Counts;
-use super::eye::{Texts, Units};
+use super::proc_reader::{Texts, Units};
 use super::process;
-use crate::engine::clock::Clock;
+use crate::clock::Clock;
 use crate::result::{DeviceSample, ProcessSample};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -25,9 +25,9 @@ pub struct Sampler {
 
 impl Sampler {
     /// Begins at `begin_ns` of the run's clock.
-    pub fn start(eye: SharedEye, device: Option<String>, clock: Clock, begin_ns: u64) -> Self {
+    pub fn start(proc_reader: SharedProcReader, device: Option<String>, clock: Clock, begin_ns: u64) -> Self {
         let (end, ended) = channel::<()>();
-        let units = eye.lock().map(|eye| eye.units()).unwrap_or_default();
+        let units = proc_reader.lock().map(|proc_reader| proc_reader.units()).unwrap_or_default();
         let body = move || {
             let mut samples = Samples::default();
             let mut before: Option<(u64, Texts)> = None;
@@ -40,7 +40,9 @@ impl Sampler {
                     return samples;
                 }
                 // A process that cannot be read now is tried again in a second.
-                if let Some(texts) = eye.lock().ok().and_then(|mut eye| eye.look().ok()) {
+                if let Some(texts) =
+                    proc_reader.lock().ok().and_then(|mut proc_reader| proc_reader.look().ok())
+                {
                     // From another host the answer takes a while, and is from some time in it.
                     let now_ns = now_ns.midpoint(clock.now_ns());
                     if let Some((before_ns, before)) = &before {

@@ -2,8 +2,8 @@
 
 use super::Workload;
 use super::pattern::Picker;
+use super::verb::Verb;
 use crate::random::Random;
-use crate::wire::Verb;
 
 /// A request that was drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Which verbs a workload is made of, by weight.
 
+use super::verb::Verb;
 use crate::random::Random;
-use crate::wire::Verb;
 use std::fmt;
 
 /// Verbs by weight.

@@ -2,8 +2,8 @@
 
 use super::pattern::Pattern;
 use super::sizes::{SIZE_MAX, Sizes, Table};
+use super::verb::Verb;
 use super::{Mix, Workload};
-use crate::wire::Verb;
 use std::fs;
 use std::str::FromStr;
 

@@ -1,6 +1,6 @@
 //! Requests that were recorded elsewhere, as others hand them over to be replayed.
 
-use crate::wire::Verb;
+use super::verb::Verb;
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Several servers under load at the same time, each by a generator of its own, put together as one run.
 
-use crate::certify;
+use crate::engine::certify;
 use crate::engine::{self, Error, Observer, Plan};
 use crate::result::{Host, Interval, Run};
 use crate::scenario::{Halt, Stage};

@@ -1,9 +1,10 @@
 //! Who makes the load: seven network namespaces, or seven processes, or one process that stands for all.
 
 use super::HOSTS;
-use crate::fleet::{Fleet, Program, Transport, host};
-use crate::scenario::star::Star;
+use crate::fleet::Fleet;
+use crate::scenario::netns::Netns;
 use crate::scenario::{Halt, Stage};
+use crate::transport::{Program, Transport, host};
 use std::net::Ipv4Addr;
 
 /// Who makes the load.
@@ -11,7 +12,7 @@ use std::net::Ipv4Addr;
 pub struct Hosts {
     fleet: Option<Fleet>,
     /// Kept for its end.
-    star: Option<Star>,
+    netns: Option<Netns>,
 }
 
 impl Hosts {
@@ -22,17 +23,17 @@ impl Hosts {
                 "one process with 4 threads stands for {HOSTS} hosts of 4 threads: the shared stream of keys \
                  has to be made in one place"
             ));
-            return Ok(Self { fleet: None, star: None });
+            return Ok(Self { fleet: None, netns: None });
         }
         let here =
             std::env::current_exe().map_err(|error| Halt::Failed(format!("this program's path: {error}")))?;
         let program = Program::There(here.display().to_string());
-        let star = match Star::new(stage.host, HOSTS as u8) {
-            Ok(star) => {
+        let netns = match Netns::new(stage.host, HOSTS as u8) {
+            Ok(netns) => {
                 stage
                     .part
                     .note(format!("{HOSTS} network namespaces around a bridge stand for {HOSTS} hosts"));
-                Some(star)
+                Some(netns)
             }
             Err(why) => {
                 stage
@@ -41,13 +42,13 @@ impl Hosts {
                 None
             }
         };
-        let (list, transport) = match &star {
-            Some(star) => (star.hosts.join(","), star.transport()),
+        let (list, transport) = match &netns {
+            Some(netns) => (netns.hosts.join(","), netns.transport()),
             None => (format!("local*{HOSTS}"), host::SSH.to_string()),
         };
         let hosts = host::parse(&list).map_err(Halt::Failed)?;
         let transport = Transport::parse(&transport).map_err(Halt::Failed)?;
-        Ok(Self { fleet: Some(Fleet { hosts, transport, program }), star })
+        Ok(Self { fleet: Some(Fleet { hosts, transport, program }), netns })
     }
 
     /// The fleet; none when this process does it alone.
@@ -57,6 +58,6 @@ impl Hosts {
 
     /// Where a server has to listen for them.
     pub fn server(&self) -> Ipv4Addr {
-        self.star.as_ref().map_or(Ipv4Addr::LOCALHOST, |star| star.middle)
+        self.netns.as_ref().map_or(Ipv4Addr::LOCALHOST, |netns| netns.middle)
     }
 }

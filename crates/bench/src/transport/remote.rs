@@ -7,7 +7,7 @@
 
 use super::frame::{Frames, MAGIC};
 use super::host::{Host, Place, Transport};
-use super::words::quote;
+use super::shell_words::quote;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read, Write};
@@ -55,7 +55,7 @@ impl Program {
         let bytes = fs::read(&path)?;
         let mut hasher = DefaultHasher::new();
         hasher.write(&bytes);
-        let name = format!("larder-bench-{}-{:016x}", super::message::VERSION, hasher.finish());
+        let name = format!("larder-bench-{}-{:016x}", super::VERSION, hasher.finish());
         Ok(Self::Copied(Arc::new(Copy { path, bytes, name })))
     }
 
@@ -219,7 +219,7 @@ impl Said {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fleet::host;
+    use crate::transport::host;
 
     #[test]
     fn a_host_that_can_not_be_reached_says_why() {
@@ -247,7 +247,7 @@ mod tests {
             let mut was_copied = false;
             let up = line.bring_up(&program, &hosts[0].place, || was_copied = true);
             assert_eq!((up, was_copied), (Ok(()), is_first), "{:?}", remote.said().last_line());
-            super::super::frame::write(&mut line.to, &"hello").expect("it reads");
+            crate::transport::frame::write(&mut line.to, &"hello").expect("it reads");
             assert_eq!(line.from.message::<String>().expect("an echo").as_deref(), Some("hello"));
             drop(line);
             remote.end(Duration::from_secs(5));

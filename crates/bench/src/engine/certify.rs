@@ -24,7 +24,7 @@
 //! The room it shows is then too large by what encrypting costs, and it is the busiest thread and the slip
 //! that tell a generator with too much to do.
 
-use crate::engine::{Load, Plan};
+use super::plan::{Load, Plan};
 use crate::result::{Check, Run, Verdict};
 use crate::show;
 

@@ -16,7 +16,7 @@ pub struct Texts {
 }
 
 /// Sees a host's `/proc`.
-pub trait Eye: std::fmt::Debug + Send {
+pub trait ProcReader: std::fmt::Debug + Send {
     /// What the kernel says now.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ pub trait Eye: std::fmt::Debug + Send {
     /// Where this is, for the result: `local pid 4711`.
     fn source(&self) -> String;
 
-    /// The name of the device to look for, when this eye found it.
+    /// The name of the device to look for, when this proc_reader found it.
     fn device(&self) -> Option<String> {
         None
     }
@@ -70,7 +70,7 @@ impl Local {
     }
 }
 
-impl Eye for Local {
+impl ProcReader for Local {
     fn look(&mut self) -> io::Result<Texts> {
         let mut texts = Texts::default();
         if let Some(pid) = self.pid {

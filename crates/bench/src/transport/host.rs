@@ -1,6 +1,6 @@
 //! The hosts of a fleet, as they are given: names, and how to run a shell on each.
 
-use super::words;
+use super::shell_words;
 use std::path::Path;
 
 /// What runs a shell on a host when nothing else is asked for.
@@ -113,7 +113,7 @@ impl Transport {
     /// # Errors
     /// It is empty, or a quote has no end.
     pub fn parse(line: &str) -> Result<Self, String> {
-        let words = words::split(line).map_err(|says| format!("--ssh {says}"))?;
+        let words = shell_words::split(line).map_err(|says| format!("--ssh {says}"))?;
         if words.is_empty() {
             return Err("--ssh: is empty; the default is `ssh -o BatchMode=yes`".to_string());
         }

@@ -14,7 +14,7 @@ const OF_A_POINT: [&str; 8] =
 
 /// The hosts of a sweep.
 #[derive(Debug)]
-pub(super) struct Team {
+pub(super) struct FleetSweep {
     fleet: Fleet,
     /// What was said of the load on our command line.
     given: Vec<String>,
@@ -22,8 +22,8 @@ pub(super) struct Team {
     ceiling: Option<f64>,
 }
 
-impl Team {
-    /// The team that the options name, if they name one; `words` are those of the command line from the
+impl FleetSweep {
+    /// The fleet that the options name, if they name one; `words` are those of the command line from the
     /// command's name on.
     ///
     /// # Errors

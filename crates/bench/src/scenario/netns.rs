@@ -18,7 +18,7 @@ const NUMBER_MAX: u32 = 100_000;
 
 /// Namespaces around a bridge.
 #[derive(Debug)]
-pub struct Star {
+pub struct Netns {
     ip: PathBuf,
     bridge: String,
     /// The namespaces' names.
@@ -27,7 +27,7 @@ pub struct Star {
     pub middle: Ipv4Addr,
 }
 
-impl Star {
+impl Netns {
     /// So many hosts around a bridge.
     ///
     /// # Errors
@@ -39,26 +39,26 @@ impl Star {
         let ip = host::program("ip", &[]).ok_or("there is no program `ip`")?;
         let number = std::process::id() % NUMBER_MAX;
         let [_, _, x, y] = number.to_be_bytes();
-        let mut star =
+        let mut netns =
             Self { ip, bridge: format!("lb{number}"), hosts: Vec::new(), middle: Ipv4Addr::new(10, x, y, 1) };
-        let bridge = star.bridge.clone();
-        star.ip(&["link", "add", &bridge, "type", "bridge"])?;
-        star.ip(&["addr", "add", &format!("{}/24", star.middle), "dev", &bridge])?;
-        star.ip(&["link", "set", &bridge, "up"])?;
+        let bridge = netns.bridge.clone();
+        netns.ip(&["link", "add", &bridge, "type", "bridge"])?;
+        netns.ip(&["addr", "add", &format!("{}/24", netns.middle), "dev", &bridge])?;
+        netns.ip(&["link", "set", &bridge, "up"])?;
         for at in 0..count {
             let name = format!("lb{number}h{at}");
             let cable = format!("lb{number}v{at}");
-            star.ip(&["netns", "add", &name])?;
-            star.hosts.push(name.clone());
+            netns.ip(&["netns", "add", &name])?;
+            netns.hosts.push(name.clone());
             let there = ["type", "veth", "peer", "name", "eth0", "netns", &name];
-            star.ip(&[&["link", "add", &cable], &there[..]].concat())?;
-            star.ip(&["link", "set", &cable, "master", &bridge, "up"])?;
+            netns.ip(&[&["link", "add", &cable], &there[..]].concat())?;
+            netns.ip(&["link", "set", &cable, "master", &bridge, "up"])?;
             let address = format!("{}/24", Ipv4Addr::new(10, x, y, 11 + at));
-            star.ip(&["-n", &name, "addr", "add", &address, "dev", "eth0"])?;
-            star.ip(&["-n", &name, "link", "set", "eth0", "up"])?;
-            star.ip(&["-n", &name, "link", "set", "lo", "up"])?;
+            netns.ip(&["-n", &name, "addr", "add", &address, "dev", "eth0"])?;
+            netns.ip(&["-n", &name, "link", "set", "eth0", "up"])?;
+            netns.ip(&["-n", &name, "link", "set", "lo", "up"])?;
         }
-        Ok(star)
+        Ok(netns)
     }
 
     fn ip(&self, words: &[&str]) -> Result<(), String> {
@@ -78,7 +78,7 @@ impl Star {
     }
 }
 
-impl Drop for Star {
+impl Drop for Netns {
     fn drop(&mut self) {
         // With its namespace, a cable goes at both ends; but the kernel takes its time for that.
         for at in 0..self.hosts.len() {

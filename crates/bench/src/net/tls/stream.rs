@@ -6,7 +6,7 @@
 //! ```
 
 use super::Tls;
-use crate::engine::stream::Socket;
+use crate::net::socket::Socket;
 use rustls::ClientConnection;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const RAW_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub struct TlsStream {
     /// What carries it.
-    pub(in crate::engine) socket: Socket,
+    pub(in crate::net) socket: Socket,
     connection: ClientConnection,
     raw: Vec<u8>,
     raw_begin: usize,

@@ -1,26 +1,15 @@
 //! The bytes of one connection, whatever carries them: TCP or a Unix socket, plain or in TLS.
 
+use super::socket::{CONNECT_TIMEOUT, Socket};
 use super::tls::stream::TlsStream;
-use super::{Address, Error, Plan, Tls};
+use super::{Address, Error, Tls};
 use crate::wire::Protocol;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a server that speaks TLS may take to show that it takes our certificate.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// What carries a connection.
-#[derive(Debug)]
-pub enum Socket {
-    /// TCP, without delay of small pieces.
-    Tcp(TcpStream),
-    /// A Unix socket.
-    Unix(UnixStream),
-}
 
 /// The bytes of one connection; reads and writes do not wait.
 #[derive(Debug)]
@@ -31,24 +20,24 @@ pub enum Stream {
     Tls(Box<TlsStream>),
 }
 
-/// Makes sure that the plan's server is there, and with TLS that both sides agree; then says on what.
+/// Checks that a server is reachable and, with TLS, that both sides agree; returns the version and cipher.
 ///
 /// # Errors
-/// It is not there, or there is no agreement.
-pub fn reach(plan: &Plan) -> Result<Option<String>, Error> {
-    let Some(tls) = &plan.tls else { return Stream::connect(&plan.address, None).map(|_| None) };
-    let in_words = |source: &io::Error| refused(&plan.address, tls, source);
-    let mut stream = Stream::open(&plan.address, Some(tls), CONNECT_TIMEOUT)?;
-    // Whether our certificate is liked shows with TLS 1.3 in the first answer only. memcached's relatives
-    // answer text on any connection; whoever does not is reached nevertheless.
+/// The server is unreachable, or TLS is not agreed on.
+pub fn reach(address: &Address, protocol: Protocol, tls: Option<&Tls>) -> Result<Option<String>, Error> {
+    let Some(tls) = tls else { return Stream::connect(address, None).map(|_| None) };
+    let in_words = |source: &io::Error| refused(address, tls, source);
+    let mut stream = Stream::open(address, Some(tls), CONNECT_TIMEOUT)?;
+    // With TLS 1.3 a refusal of our certificate shows in the first reply only. memcached and its relatives reply
+    // in text on any connection; a server that does not is reachable nevertheless.
     stream.socket().set_timeout(PROBE_TIMEOUT).map_err(|e| in_words(&e))?;
-    let ask: &[u8] = if plan.protocol == Protocol::Resp2 { b"*1\r\n$4\r\nPING\r\n" } else { b"version\r\n" };
+    let ask: &[u8] = if protocol == Protocol::Resp2 { b"*1\r\n$4\r\nPING\r\n" } else { b"version\r\n" };
     let answered = stream.write(ask).and_then(|_| stream.read(&mut [0; 256]));
     match answered.map_err(|error| (error.kind(), error)) {
         Err((io::ErrorKind::InvalidData, error)) => Err(in_words(&error)),
         Err((io::ErrorKind::ConnectionReset, _)) => {
             let says = "it broke the connection after the handshake: it may want a certificate of ours";
-            Err(Error::Tls { address: plan.address.to_string(), says: says.to_string() })
+            Err(Error::Tls { address: address.to_string(), says: says.to_string() })
         }
         _ => Ok(stream.agreed()),
     }
@@ -131,79 +120,6 @@ impl Stream {
             Self::Plain(_) => Ok(true),
             Self::Tls(tls) => tls.push(),
         }
-    }
-}
-
-impl Socket {
-    fn open(address: &Address) -> io::Result<Self> {
-        match address {
-            Address::Unix(path) => UnixStream::connect(path).map(Self::Unix),
-            Address::Tcp { .. } => {
-                let stream = connect_any(&address.resolve()?)?;
-                stream.set_nodelay(true)?;
-                Ok(Self::Tcp(stream))
-            }
-        }
-    }
-
-    fn set_nonblocking(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(tcp) => tcp.set_nonblocking(true),
-            Self::Unix(unix) => unix.set_nonblocking(true),
-        }
-    }
-
-    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
-        match self {
-            Self::Tcp(tcp) => {
-                tcp.set_read_timeout(Some(timeout))?;
-                tcp.set_write_timeout(Some(timeout))
-            }
-            Self::Unix(unix) => {
-                unix.set_read_timeout(Some(timeout))?;
-                unix.set_write_timeout(Some(timeout))
-            }
-        }
-    }
-}
-
-fn connect_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in addresses {
-        match TcpStream::connect_timeout(address, CONNECT_TIMEOUT) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-impl Read for Socket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(tcp) => tcp.read(buffer),
-            Self::Unix(unix) => unix.read(buffer),
-        }
-    }
-}
-
-impl Write for Socket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(tcp) => tcp.write(bytes),
-            Self::Unix(unix) => unix.write(bytes),
-        }
-    }
-
-    fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(tcp) => tcp.write_vectored(pieces),
-            Self::Unix(unix) => unix.write_vectored(pieces),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
