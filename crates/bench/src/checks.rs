@@ -16,8 +16,8 @@ mod seeds;
 use crate::result::{Check, Verdict};
 
 /// A check by name, what came out, and the figures behind it in one line.
-pub fn check(name: &str, verdict: Verdict, says: impl Into<String>) -> Check {
-    Check { name: name.to_string(), verdict, says: says.into() }
+pub fn check(name: &str, verdict: Verdict, message: impl Into<String>) -> Check {
+    Check { name: name.to_string(), verdict, message: message.into() }
 }
 
 /// A figure for people: four significant digits, thousands grouped.

@@ -45,27 +45,27 @@ pub enum Exit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The line.
-    pub says: String,
+    pub message: String,
     /// The status it leads to.
     pub exit: Exit,
 }
 
 impl Failure {
     /// It could not be done.
-    pub fn error(says: impl fmt::Display) -> Self {
-        Self { says: says.to_string(), exit: Exit::Error }
+    pub fn error(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), exit: Exit::Error }
     }
 
     /// It was asked for wrongly.
-    pub fn usage(says: impl fmt::Display) -> Self {
-        Self { says: says.to_string(), exit: Exit::Usage }
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), exit: Exit::Usage }
     }
 }
 
 impl From<crate::engine::Error> for Failure {
     fn from(error: crate::engine::Error) -> Self {
         match error {
-            crate::engine::Error::Plan(says) => Self::usage(says),
+            crate::engine::Error::Plan(message) => Self::usage(message),
             error => Self::error(error),
         }
     }
@@ -138,7 +138,7 @@ pub fn main() -> ExitCode {
         Command::NullServer(args) => null_server::run(args),
     };
     let exit = ended.unwrap_or_else(|failure| {
-        eprintln!("larder-bench: {}", failure.says);
+        eprintln!("larder-bench: {}", failure.message);
         failure.exit
     });
     ExitCode::from(exit as u8)

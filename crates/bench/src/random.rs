@@ -72,7 +72,19 @@ pub const fn spread(mut x: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{deviation, mean};
+
+    fn mean(values: &[f64]) -> f64 {
+        mean_of(values, |value| value)
+    }
+
+    fn deviation(values: &[f64]) -> f64 {
+        let mean = mean(values);
+        mean_of(values, |value| (value - mean).powi(2)).sqrt()
+    }
+
+    fn mean_of(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
+        values.iter().map(|value| of(*value)).sum::<f64>() / values.len() as f64
+    }
 
     #[test]
     fn streams_of_one_seed_differ_and_repeat() {

@@ -435,7 +435,8 @@ pub struct Check {
     /// What came out.
     pub verdict: Verdict,
     /// The figures behind it, in one line.
-    pub says: String,
+    #[serde(rename = "says")]
+    pub message: String,
 }
 
 /// What a check said.

@@ -154,8 +154,8 @@ pub fn open(path: &Path, seed: u64) -> io::Result<Records> {
     }
     let start = &start[..length];
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let says = "it is compressed by zstd; unpack it first: zstd -d FILE";
-        return Err(io::Error::new(io::ErrorKind::InvalidData, says));
+        let message = "it is compressed by zstd; unpack it first: zstd -d FILE";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
     let whole = BufReader::with_capacity(1 << 20, File::open(path)?);
     let is_text =

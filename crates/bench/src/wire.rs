@@ -204,13 +204,13 @@ pub enum Whose<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Garbage {
     /// What was wrong, with the beginning of what came.
-    pub says: String,
+    pub message: String,
 }
 
 impl Garbage {
     fn new(why: &str, input: &[u8]) -> Self {
         let shown = &input[..input.len().min(40)];
-        Self { says: format!("{why}: \"{}\"", shown.escape_ascii()) }
+        Self { message: format!("{why}: \"{}\"", shown.escape_ascii()) }
     }
 
     /// Something came although nothing was asked.
@@ -221,7 +221,7 @@ impl Garbage {
 
 impl fmt::Display for Garbage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.says)
+        f.write_str(&self.message)
     }
 }
 

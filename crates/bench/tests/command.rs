@@ -38,10 +38,10 @@ fn a_refused_connection_is_status_1_and_one_line() {
     let free =
         std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
     let output = run(free, &[]);
-    let says = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{says}");
-    assert_eq!(says.lines().count(), 1, "{says}");
-    assert!(says.contains("cannot connect to 127.0.0.1:"), "{says}");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(message.contains("cannot connect to 127.0.0.1:"), "{message}");
 }
 
 #[test]

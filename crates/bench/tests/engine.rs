@@ -281,6 +281,6 @@ fn a_server_that_is_not_there_is_one_clear_line() {
     let free =
         std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
     let error = execute(&plan(free), &Unseen, &AtomicBool::new(false)).expect_err("nobody listens");
-    let says = error.to_string();
-    assert!(says.contains("cannot connect") && !says.contains('\n'), "{says}");
+    let message = error.to_string();
+    assert!(message.contains("cannot connect") && !message.contains('\n'), "{message}");
 }

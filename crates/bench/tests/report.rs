@@ -79,7 +79,7 @@ fn names_of_servers_and_users_stay_text() {
         run.label = hostile.to_string();
         run.server = hostile.to_string();
         run.cut_short = Some(hostile.to_string());
-        run.checks.iter_mut().for_each(|check| check.says = hostile.to_string());
+        run.checks.iter_mut().for_each(|check| check.message = hostile.to_string());
         if let Some(watch) = &mut run.watch {
             watch.stats_end.insert(hostile.to_string(), hostile.to_string());
             watch.device_name = Some(hostile.to_string());

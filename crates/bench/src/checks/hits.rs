@@ -27,12 +27,14 @@ pub fn own_streams(sets: f64, connections: f64, keys: f64) -> f64 {
 
 /// Whether a hit ratio (0 to 1) is what the workload's model says.
 pub fn model(measured: f64, expected: f64) -> Check {
-    let says = format!("hit ratio {:.1} %, model {:.1} %", measured * 100.0, expected * 100.0);
+    let message = format!("hit ratio {:.1} %, model {:.1} %", measured * 100.0, expected * 100.0);
     match (measured - expected).abs() <= MODEL_DIFFERENCE {
-        true => check("hits-model", Verdict::Pass, says),
-        false => {
-            check("hits-model", Verdict::Fail, format!("{says}: the workload is not what it was meant to be"))
-        }
+        true => check("hits-model", Verdict::Pass, message),
+        false => check(
+            "hits-model",
+            Verdict::Fail,
+            format!("{message}: the workload is not what it was meant to be"),
+        ),
     }
 }
 
@@ -48,15 +50,15 @@ pub fn steady(points: &[(f64, f64)]) -> Check {
     let (Some(first), Some(last)) = (points.iter().min_by(by_load), points.iter().max_by(by_load)) else {
         return check("hits-steady", Verdict::Skipped, "no points");
     };
-    let says =
+    let message =
         format!("hit ratio {:.1} % at the least load, {:.1} % at the most", first.1 * 100.0, last.1 * 100.0);
     match spearman(&loads, &ratios) < -0.7 && first.1 - last.1 > FALL {
         true => {
             let why = "it falls as load rises, so that the points did not do the same work; are the \
              streams of keys shared?";
-            check("hits-steady", Verdict::Fail, format!("{says}: {why}"))
+            check("hits-steady", Verdict::Fail, format!("{message}: {why}"))
         }
-        false => check("hits-steady", Verdict::Pass, says),
+        false => check("hits-steady", Verdict::Pass, message),
     }
 }
 

@@ -19,12 +19,12 @@ pub fn overlap(hosts: &[Host]) -> Check {
     let Some(worst) = hosts.iter().min_by(|a, b| a.overlap.total_cmp(&b.overlap)) else {
         return check("overlap", Verdict::Skipped, "one host");
     };
-    let says =
+    let message =
         format!("{} hosts, {} overlaps the others {:.2} %", hosts.len(), worst.name, worst.overlap * 100.0);
     match worst.overlap >= OVERLAP {
-        true => check("overlap", Verdict::Pass, says),
+        true => check("overlap", Verdict::Pass, message),
         false => {
-            check("overlap", Verdict::Fail, format!("{says}: totals would add rates of different times"))
+            check("overlap", Verdict::Fail, format!("{message}: totals would add rates of different times"))
         }
     }
 }
@@ -38,28 +38,28 @@ pub fn weighted_mean(hosts: &[(f64, f64)], quoted: f64) -> Check {
     }
     let truly = hosts.iter().map(|(n, mean)| n * mean).sum::<f64>() / requests;
     let unweighted = mean(&hosts.iter().map(|host| host.1).collect::<Vec<_>>());
-    let says = format!("mean over all requests {}, printed {}", figure(truly), figure(quoted));
+    let message = format!("mean over all requests {}, printed {}", figure(truly), figure(quoted));
     if (quoted / truly - 1.0).abs() <= MEANS_SHARE {
-        return check("means", Verdict::Pass, says);
+        return check("means", Verdict::Pass, message);
     }
     let why = match (quoted / unweighted - 1.0).abs() <= MEANS_SHARE / 10.0 {
         true => "that is the mean of the hosts' means, in which a slow host counts as much as a fast one",
         false => "that is neither this nor the mean of the hosts' means",
     };
-    check("means", Verdict::Fail, format!("{says}: {why}"))
+    check("means", Verdict::Fail, format!("{message}: {why}"))
 }
 
 /// Whether a percentile over hosts was merged from histograms and not averaged: `hosts` are the hosts'
 /// percentiles, `merged` the one of all requests, `quoted` what was printed.
 pub fn merged_percentile(hosts: &[f64], merged: f64, quoted: f64) -> Check {
-    let says = format!("merged {}, printed {}", figure(merged), figure(quoted));
+    let message = format!("merged {}, printed {}", figure(merged), figure(quoted));
     if (quoted / merged - 1.0).abs() <= MEANS_SHARE {
-        return check("merged", Verdict::Pass, says);
+        return check("merged", Verdict::Pass, message);
     }
     let averaged = (quoted / mean(hosts) - 1.0).abs() <= MEANS_SHARE / 10.0;
     let why =
         if averaged { "percentiles were averaged, which gives none" } else { "it is not of these hosts" };
-    check("merged", Verdict::Fail, format!("{says}: {why}"))
+    check("merged", Verdict::Fail, format!("{message}: {why}"))
 }
 
 /// Whether hosts or connections were served alike.
@@ -76,7 +76,7 @@ pub fn repeats(rates: &[f64]) -> Check {
     }
     let (least, most) = rates.iter().fold((f64::MAX, 0.0f64), |(a, b), rate| (a.min(*rate), b.max(*rate)));
     let share = (most - least) / mean(rates);
-    let says = format!(
+    let message = format!(
         "{} repeats: {} to {}, deviation {:.1} %",
         rates.len(),
         figure(least),
@@ -84,8 +84,8 @@ pub fn repeats(rates: &[f64]) -> Check {
         deviation(rates) / mean(rates) * 100.0
     );
     match share > REPEATS_SHARE {
-        true => check("repeats", Verdict::Warn, format!("{says}: a difference below this says nothing")),
-        false => check("repeats", Verdict::Pass, says),
+        true => check("repeats", Verdict::Warn, format!("{message}: a difference below this says nothing")),
+        false => check("repeats", Verdict::Pass, message),
     }
 }
 
@@ -110,11 +110,11 @@ mod tests {
     #[test]
     fn a_late_host_an_unweighted_mean_and_an_averaged_percentile_are_seen() {
         let late = overlap(&[host("a", 1.0), host("b", 0.93)]);
-        assert!(late.verdict == Verdict::Fail && late.says.contains('b'), "{late:?}");
+        assert!(late.verdict == Verdict::Fail && late.message.contains('b'), "{late:?}");
         let means = weighted_mean(&[(900.0, 1.0), (100.0, 3.0)], 2.0);
-        assert!(means.verdict == Verdict::Fail && means.says.contains("hosts' means"), "{means:?}");
+        assert!(means.verdict == Verdict::Fail && means.message.contains("hosts' means"), "{means:?}");
         let averaged = merged_percentile(&[1.0, 9.0], 8.0, 5.0);
-        assert!(averaged.verdict == Verdict::Fail && averaged.says.contains("averaged"), "{averaged:?}");
+        assert!(averaged.verdict == Verdict::Fail && averaged.message.contains("averaged"), "{averaged:?}");
         assert_eq!(fairness(&[100.0, 1.0]).verdict, Verdict::Warn);
     }
 }

@@ -52,12 +52,12 @@ fn below(measured: &Latency, ns: u64) -> f64 {
 /// enough. All in seconds.
 pub fn elapsed(start: f64, end: f64, printed: f64, clock_step: f64) -> Check {
     let truly = end - start;
-    let says = format!("{} to {}: {} s, printed {} s", start, end, figure(truly), figure(printed));
+    let message = format!("{} to {}: {} s, printed {} s", start, end, figure(truly), figure(printed));
     if (printed - truly).abs() > (truly * ROUNDING).min(clock_step / 2.0).max(1e-9) {
         return check(
             "elapsed",
             Verdict::Fail,
-            format!("{says}; the printed time is not that of its timestamps"),
+            format!("{message}; the printed time is not that of its timestamps"),
         );
     }
     let share = clock_step / truly;
@@ -65,16 +65,16 @@ pub fn elapsed(start: f64, end: f64, printed: f64, clock_step: f64) -> Check {
         true => check(
             "elapsed",
             Verdict::Warn,
-            format!("{says}; a clock of {clock_step} s is +-{:.1} %", share * 100.0),
+            format!("{message}; a clock of {clock_step} s is +-{:.1} %", share * 100.0),
         ),
-        false => check("elapsed", Verdict::Pass, says),
+        false => check("elapsed", Verdict::Pass, message),
     }
 }
 
 /// Whether operations a second are operations by seconds.
 pub fn rate(operations: f64, seconds: f64, printed: f64) -> Check {
     let truly = operations / seconds;
-    let says = format!(
+    let message = format!(
         "{} in {} s: {}/s, printed {}/s",
         figure(operations),
         figure(seconds),
@@ -82,7 +82,7 @@ pub fn rate(operations: f64, seconds: f64, printed: f64) -> Check {
         figure(printed)
     );
     let fits = (printed / truly - 1.0).abs() <= ROUNDING;
-    check("rate-printed", if fits { Verdict::Pass } else { Verdict::Fail }, says)
+    check("rate-printed", if fits { Verdict::Pass } else { Verdict::Fail }, message)
 }
 
 #[cfg(test)]

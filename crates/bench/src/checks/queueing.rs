@@ -20,40 +20,42 @@ const PAST_KNEE: f64 = 2.0;
 pub fn little(rate: f64, mean_ns: f64, in_flight: f64) -> Check {
     let found = rate * mean_ns / 1e9;
     let off = found / in_flight - 1.0;
-    let says =
+    let message =
         format!("X*R = {} in flight, {} set up ({:+.1} %)", figure(found), figure(in_flight), off * 100.0);
     if off.abs() <= LITTLE_SHARE {
-        return check("little", Verdict::Pass, says);
+        return check("little", Verdict::Pass, message);
     }
     let why = match off > 0.0 {
         true => "more than can be: windows that do not overlap, or a mean that is not over all requests",
         false => "the rate and the latency are not of this point, or clients were idle",
     };
-    check("little", Verdict::Fail, format!("{says}: {why}"))
+    check("little", Verdict::Fail, format!("{message}: {why}"))
 }
 
 /// Whether an open loop was served at the rate it offered. When it was not, latency is the length of a queue
 /// that grows with the run, and no percentile of it says anything about the server.
 pub fn overload(offered: f64, served: f64, mean_ns: f64, connections: u32) -> Check {
-    let says = format!("offered {}/s, served {}/s", figure(offered), figure(served));
+    let message = format!("offered {}/s, served {}/s", figure(offered), figure(served));
     if served >= offered * SERVED_SHARE {
-        return check("overload", Verdict::Pass, says);
+        return check("overload", Verdict::Pass, message);
     }
     let queued = figure((served * mean_ns / 1e9).round());
     let queue =
-        format!("{says}: latency is queue length, {queued} requests waiting on {connections} connections");
+        format!("{message}: latency is queue length, {queued} requests waiting on {connections} connections");
     check("overload", Verdict::Fail, queue)
 }
 
 /// Whether the busiest generating thread had room. `busy` is its CPU time as a share of the window, 0 to 1.
 pub fn generator(busy: f64) -> Check {
-    let says = format!("busiest generating thread {:.1} % of a core", busy * 100.0);
+    let message = format!("busiest generating thread {:.1} % of a core", busy * 100.0);
     match busy {
-        b if b >= GENERATOR_BUSY => {
-            check("generator-cpu", Verdict::Fail, format!("{says}: limited by the generator, not the server"))
-        }
-        b if b >= GENERATOR_WARM => check("generator-cpu", Verdict::Warn, format!("{says}: little room")),
-        _ => check("generator-cpu", Verdict::Pass, says),
+        b if b >= GENERATOR_BUSY => check(
+            "generator-cpu",
+            Verdict::Fail,
+            format!("{message}: limited by the generator, not the server"),
+        ),
+        b if b >= GENERATOR_WARM => check("generator-cpu", Verdict::Warn, format!("{message}: little room")),
+        _ => check("generator-cpu", Verdict::Pass, message),
     }
 }
 
@@ -61,15 +63,15 @@ pub fn generator(busy: f64) -> Check {
 /// connections only make a longer queue.
 pub fn past_knee(connections: f64, n_star: f64) -> Check {
     let times = connections / n_star;
-    let says =
+    let message =
         format!("{} connections, N* {} ({times:.1} times)", figure(connections), figure(n_star.round()));
     match times {
         t if t > PAST_KNEE => check(
             "knee",
             Verdict::Warn,
-            format!("{says}: what is beyond N* waits in a queue and adds no rate"),
+            format!("{message}: what is beyond N* waits in a queue and adds no rate"),
         ),
-        _ => check("knee", Verdict::Pass, says),
+        _ => check("knee", Verdict::Pass, message),
     }
 }
 
@@ -77,22 +79,23 @@ pub fn past_knee(connections: f64, n_star: f64) -> Check {
 /// prints it.
 pub fn device_queue(requests: f64, await_ms: f64, queue: f64) -> Check {
     let found = requests * await_ms / 1000.0;
-    let says = format!("{}/s * {await_ms} ms = {}, queue {}", figure(requests), figure(found), figure(queue));
+    let message =
+        format!("{}/s * {await_ms} ms = {}, queue {}", figure(requests), figure(found), figure(queue));
     // iostat rounds the wait to a hundredth of a millisecond.
     let rounding = requests * 0.005 / 1000.0;
     let fits = (found - queue).abs() <= queue * 0.1 + rounding;
-    check("device-queue", if fits { Verdict::Pass } else { Verdict::Warn }, says)
+    check("device-queue", if fits { Verdict::Pass } else { Verdict::Warn }, message)
 }
 
 /// Whether gets truly reached the device: device reads for each get. Fewer than `least` means that RAM
 /// answered.
 pub fn reads_per_get(device_reads: f64, gets: f64, least: f64) -> Check {
     let share = device_reads / gets.max(f64::MIN_POSITIVE);
-    let says =
+    let message =
         format!("{} device reads/s for {} gets/s: {share:.2} a get", figure(device_reads), figure(gets));
     match share >= least {
-        true => check("device-reads", Verdict::Pass, says),
-        false => check("device-reads", Verdict::Fail, format!("{says}; most gets were answered from RAM")),
+        true => check("device-reads", Verdict::Pass, message),
+        false => check("device-reads", Verdict::Fail, format!("{message}; most gets were answered from RAM")),
     }
 }
 

@@ -24,7 +24,7 @@ const MEMTIER: [(f64, f64, f64, f64, f64); 10] = [
 fn seed_000_prints_13_seconds_for_24() {
     let wrong = labels::elapsed(1_361_324_006.0, 1_361_324_030.0, 13.0, 1.0);
     assert_eq!(wrong.verdict, Verdict::Fail);
-    assert!(wrong.says.contains("24 s, printed 13 s"), "{}", wrong.says);
+    assert!(wrong.message.contains("24 s, printed 13 s"), "{}", wrong.message);
     // Its rate was computed from the true time.
     assert_eq!(labels::rate(200_000.0, 24.0, 8300.0).verdict, Verdict::Pass);
     assert_eq!(labels::rate(200_000.0, 13.0, 8300.0).verdict, Verdict::Fail);
@@ -33,7 +33,7 @@ fn seed_000_prints_13_seconds_for_24() {
 #[test]
 fn seed_000_measures_13_seconds_with_a_clock_of_one() {
     let coarse = labels::elapsed(1_361_323_435.0, 1_361_323_448.0, 13.0, 1.0);
-    assert!(coarse.verdict == Verdict::Warn && coarse.says.contains("7.7 %"), "{coarse:?}");
+    assert!(coarse.verdict == Verdict::Warn && coarse.message.contains("7.7 %"), "{coarse:?}");
     assert_eq!(labels::elapsed(1_361_323_670.0, 1_361_323_795.0, 125.0, 1.0).verdict, Verdict::Pass);
     assert_eq!(labels::rate(100_000.0, 13.0, 7700.0).verdict, Verdict::Pass);
     assert_eq!(labels::rate(1_000_000.0, 125.0, 8000.0).verdict, Verdict::Pass);
@@ -43,7 +43,7 @@ fn seed_000_measures_13_seconds_with_a_clock_of_one() {
 fn seed_001_claims_476_connections_where_little_says_317() {
     let claimed = queueing::little(474_936.0, 668_000.0, 476.0);
     assert_eq!(claimed.verdict, Verdict::Fail);
-    assert!(claimed.says.contains("317.3 in flight, 476"), "{}", claimed.says);
+    assert!(claimed.message.contains("317.3 in flight, 476"), "{}", claimed.message);
     assert_eq!(queueing::little(474_936.0, 668_000.0, 308.0).verdict, Verdict::Pass);
 }
 
@@ -52,9 +52,9 @@ fn seed_001_obeys_little_up_to_17_and_not_at_48() {
     for (n, connections, rate, ms, _) in MEMTIER {
         let check = queueing::little(rate, ms * 1e6, connections);
         let expected = if n < 40.0 { Verdict::Pass } else { Verdict::Fail };
-        assert_eq!(check.verdict, expected, "n = {n}: {}", check.says);
+        assert_eq!(check.verdict, expected, "n = {n}: {}", check.message);
         if n > 40.0 {
-            assert!(check.says.contains("more than can be"), "{}", check.says);
+            assert!(check.message.contains("more than can be"), "{}", check.message);
         }
     }
 }
@@ -64,7 +64,7 @@ fn seed_001_hits_fall_from_65_to_18_percent() {
     let points = MEMTIER.map(|(_, connections, _, _, hits)| (connections, hits / 100.0));
     let fallen = hits::steady(&points[..9]);
     assert_eq!(fallen.verdict, Verdict::Fail);
-    assert!(fallen.says.contains("64.7 % at the least load, 18.2 %"), "{}", fallen.says);
+    assert!(fallen.message.contains("64.7 % at the least load, 18.2 %"), "{}", fallen.message);
     // A set in eleven operations, 30 s, keys 100 to 10000.
     let shared = |rate: f64, connections: f64| hits::shared_stream(rate / connections * 30.0 / 11.0, 9901.0);
     assert!((shared(243_324.0, 28.0) - 0.620).abs() < 0.001);
@@ -80,7 +80,7 @@ fn seed_001_hits_fall_from_65_to_18_percent() {
 fn seed_001_recommends_nine_times_the_natural_concurrency() {
     let n_star = curve::n_star(430_000.0, 111_000.0);
     let past = queueing::past_knee(448.0, n_star);
-    assert!(past.verdict == Verdict::Warn && past.says.contains("N* 48 (9.4 times)"), "{past:?}");
+    assert!(past.verdict == Verdict::Warn && past.message.contains("N* 48 (9.4 times)"), "{past:?}");
     assert_eq!(queueing::past_knee(56.0, n_star).verdict, Verdict::Pass);
     // Power is highest at the least load.
     let power = MEMTIER.map(|(n, _, rate, ms, _)| (n, rate / ms));
@@ -100,7 +100,7 @@ fn seed_001_averages_hosts_that_are_not_equal() {
     let hosts: [(f64, f64); 7] = [2.6, 1.3, 1.3, 1.3, 1.3, 1.3, 1.3].map(|ms| (192.0 / ms, ms));
     let unweighted = mean(&hosts.map(|host| host.1));
     let means = hosts::weighted_mean(&hosts, unweighted);
-    assert!(means.verdict == Verdict::Fail && means.says.contains("hosts' means"), "{means:?}");
+    assert!(means.verdict == Verdict::Fail && means.message.contains("hosts' means"), "{means:?}");
     let rate: f64 = hosts.iter().map(|host| host.0 * 1000.0).sum();
     assert_eq!(queueing::little(rate, unweighted * 1e6, 1344.0).verdict, Verdict::Fail);
     let weighted =
@@ -142,15 +142,15 @@ fn seed_002_prints_p70_as_p75() {
     let printed = printed.map(|(percentile, ms)| (percentile, (ms * 1e6) as u64));
     let check = labels::percentiles(&printed, &measured);
     assert_eq!(check.verdict, Verdict::Fail);
-    assert!(check.says.starts_with("570 ms printed as p75 is p70"), "{}", check.says);
-    assert!(!check.says.contains(';'), "the other labels are right: {}", check.says);
+    assert!(check.message.starts_with("570 ms printed as p75 is p70"), "{}", check.message);
+    assert!(!check.message.contains(';'), "the other labels are right: {}", check.message);
 }
 
 #[test]
 fn seed_002_quotes_the_latency_of_an_overloaded_server() {
     let set = queueing::overload(100_000.0, 93_532.1, 413e6, 100);
     assert_eq!(set.verdict, Verdict::Fail);
-    assert!(set.says.contains("38,629 requests waiting on 100 connections"), "{}", set.says);
+    assert!(set.message.contains("38,629 requests waiting on 100 connections"), "{}", set.message);
     assert_eq!(queueing::overload(4000.0, 4000.2, 595.6e6, 100).verdict, Verdict::Pass);
 }
 
@@ -166,7 +166,7 @@ fn seed_002_device_figures_agree_with_each_other() {
         [(31_790.0, 0.18, 5.83), (32_843.5, 0.19, 6.15), (31_946.5, 0.19, 6.09), (30_559.5, 0.17, 5.20)];
     for (reads, wait, queue) in iostat {
         let check = queueing::device_queue(reads, wait, queue);
-        assert_eq!(check.verdict, Verdict::Pass, "{}", check.says);
+        assert_eq!(check.verdict, Verdict::Pass, "{}", check.message);
         assert_eq!(queueing::reads_per_get(reads, 32_000.0, 0.9).verdict, Verdict::Pass);
     }
 }
@@ -183,9 +183,9 @@ fn seed_003_tiered_lmc_never_hits() {
         l2_set: us(129.661_46) - remote,
     };
     let read = tiers::first_tier(&costs, us(113.350_251), false);
-    assert!(read.verdict == Verdict::Fail && read.says.contains("never hits"), "{read:?}");
+    assert!(read.verdict == Verdict::Fail && read.message.contains("never hits"), "{read:?}");
     let write = tiers::first_tier(&costs, us(149.111_689), true);
-    assert!(write.verdict == Verdict::Fail && write.says.contains("2,979"), "{write:?}");
+    assert!(write.verdict == Verdict::Fail && write.message.contains("2,979"), "{write:?}");
     assert!((costs.set() + costs.get_miss() - 2979.0).abs() < 1.0);
 }
 

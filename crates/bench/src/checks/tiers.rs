@@ -49,7 +49,7 @@ impl Costs {
 pub fn first_tier(costs: &Costs, measured: f64, with_set: bool) -> Check {
     let set = if with_set { costs.set() } else { 0.0 };
     let share = costs.hit_share(measured - set);
-    let says = format!(
+    let message = format!(
         "{} us measured; the tiers' costs add up to {} when L1 hits and {} when it never does: it answers \
          {:.0} %",
         figure(measured),
@@ -58,11 +58,11 @@ pub fn first_tier(costs: &Costs, measured: f64, with_set: bool) -> Check {
         share * 100.0
     );
     if measured > (set + costs.get_miss()) * (1.0 + MODEL_SHARE) {
-        return check("tiers", Verdict::Warn, format!("{says}; it is slower than the model explains"));
+        return check("tiers", Verdict::Warn, format!("{message}; it is slower than the model explains"));
     }
     match share < USELESS {
-        true => check("tiers", Verdict::Fail, format!("{says}; the first tier never hits")),
-        false => check("tiers", Verdict::Pass, says),
+        true => check("tiers", Verdict::Fail, format!("{message}; the first tier never hits")),
+        false => check("tiers", Verdict::Pass, message),
     }
 }
 

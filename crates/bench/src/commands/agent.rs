@@ -20,5 +20,5 @@ pub fn run(_args: Args) -> Result<Exit, Failure> {
 /// # Errors
 /// They are malformed, or contradict each other.
 pub fn plan_of(arguments: &[String]) -> Result<(Plan, bool), String> {
-    super::run::plan_of(arguments).map_err(|failure| failure.says)
+    super::run::plan_of(arguments).map_err(|failure| failure.message)
 }

@@ -162,9 +162,9 @@ fn pairs<'a>(before: &'a Document, after: &'a Document) -> Result<Pairs<'a>, Str
     }
     if labels.is_empty() {
         if before.is_empty() || before.len() != after.len() {
-            let says = "no label is in both results, and they hold {} and {} runs: nothing can be paired";
-            let says = says.replacen("{}", &before.len().to_string(), 1);
-            return Err(says.replacen("{}", &after.len().to_string(), 1));
+            let message = "no label is in both results, and they hold {} and {} runs: nothing can be paired";
+            let message = message.replacen("{}", &before.len().to_string(), 1);
+            return Err(message.replacen("{}", &after.len().to_string(), 1));
         }
         return Ok(vec![(String::new(), before.into_iter().zip(after).collect())]);
     }

@@ -155,11 +155,11 @@ fn finish(document: &mut Document, outcome: &Outcome) {
     if outcome.is_stopped {
         document.notes.push("stopped before its end: these are the results so far".into());
     }
-    let (verdict, says) = match outcome.violations.first() {
+    let (verdict, message) = match outcome.violations.first() {
         None => (Verdict::Pass, format!("{} histories, all linearizable", outcome.counters.len())),
         Some(first) => (Verdict::Fail, format!("{} wrong; {first}", outcome.violations.len())),
     };
-    document.checks.push(Check { name: "linearizable".into(), verdict, says });
+    document.checks.push(Check { name: "linearizable".into(), verdict, message });
 }
 
 fn show(outcome: &Outcome, notes: &[String]) {
@@ -186,7 +186,7 @@ fn conclude(outcome: &Outcome, written: Result<(), Failure>) -> Exit {
         exit = Exit::Error;
     }
     if let Err(failure) = written {
-        eprintln!("larder-bench: {}", failure.says);
+        eprintln!("larder-bench: {}", failure.message);
         exit = failure.exit;
     }
     for violation in &outcome.violations {

@@ -49,7 +49,7 @@ impl Args {
         };
         let Targets { process, device, .. } = &plan.watch;
         let proc_reader = watch::Remote::open(&transport, host, *process, device.as_deref(), &plan.address)
-            .map_err(|says| Failure::error(format!("--server-ssh {spec}: {says}")))?;
+            .map_err(|message| Failure::error(format!("--server-ssh {spec}: {message}")))?;
         plan.watch.proc_reader = Some(Arc::new(Mutex::new(proc_reader)));
         Ok(())
     }

@@ -173,13 +173,13 @@ impl Args {
     /// They contradict each other.
     pub fn plan(&self) -> Result<Plan, Failure> {
         let (address, protocol) = Address::parse(&self.server, self.port, self.protocol)
-            .map_err(|says| Failure::usage(format!("--server {}: {says}", self.server)))?;
+            .map_err(|message| Failure::usage(format!("--server {}: {message}", self.server)))?;
         let tls = self.tls.tls(&address)?;
         let load = match self.rate {
             None => Load::Closed { pipeline: self.pipeline },
             Some(_) if self.pipeline > 1 => {
-                let says = "--pipeline is of a closed loop; with --rate, see --max-in-flight";
-                return Err(Failure::usage(says));
+                let message = "--pipeline is of a closed loop; with --rate, see --max-in-flight";
+                return Err(Failure::usage(message));
             }
             Some(rate) => self.open(rate as f64, self.arrival),
         };

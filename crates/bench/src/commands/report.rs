@@ -66,9 +66,9 @@ pub fn read(path: &Path) -> Result<Document, Failure> {
         Failure::error(format!("{shown} is no result of larder-bench ({e}); --json FILE writes one"))
     })?;
     if document.schema > SCHEMA {
-        let says =
+        let message =
             format!("{shown} has form {}, this program knows {SCHEMA}: use a newer one", document.schema);
-        return Err(Failure::error(says));
+        return Err(Failure::error(message));
     }
     Ok(document)
 }

@@ -212,7 +212,7 @@ fn chosen(names: &[String]) -> Result<Vec<Scenario>, Failure> {
     // In their own order, each once.
     let wrong = names.iter().find_map(|name| scenario(name).err());
     match wrong {
-        Some(says) => Err(Failure::usage(says)),
+        Some(message) => Err(Failure::usage(message)),
         None => Ok(ALL
             .iter()
             .copied()
@@ -293,7 +293,7 @@ mod tests {
         };
         assert_eq!(chosen(&["perl-tiers", "php-loop", "php-loop"]), Ok(vec!["php-loop", "perl-tiers"]));
         assert_eq!(chosen(&["all"]).map(|all| all.len()), Ok(ALL.len()));
-        assert!(chosen(&["php"]).is_err_and(|failure| failure.says.contains("counter-shootout")));
+        assert!(chosen(&["php"]).is_err_and(|failure| failure.message.contains("counter-shootout")));
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub fn of(run: &Run, width: usize) -> String {
             Verdict::Fail => "FAIL",
             Verdict::Skipped => "skip",
         };
-        tell(format!("{verdict} {}: {}", check.name, check.says));
+        tell(format!("{verdict} {}: {}", check.name, check.message));
     }
     for example in &run.verified.examples {
         tell(format!("wrong: {example}"));

@@ -342,9 +342,9 @@ fn conclusions(curve: &Curve, found: Option<Found>) -> String {
     let estimate =
         |e: Estimate| format!("{} [{}, {}]", show::rate(e.estimate), show::rate(e.least), show::rate(e.most));
     let mut text = String::new();
-    let mut tell = |name: &str, says: String| text += &format!("{name:<9} {says}\n");
+    let mut tell = |name: &str, message: String| text += &format!("{name:<9} {message}\n");
     if let Some(slo) = curve.slo {
-        let says = match (curve.slo_capacity, found) {
+        let message = match (curve.slo_capacity, found) {
             (Some(capacity), _) => estimate(capacity),
             (None, Some(Found::Above(rate))) => format!("above {}, the highest rate tried", show::rate(rate)),
             (None, Some(Found::Below(rate))) => format!("below {}", show::rate(rate)),
@@ -353,7 +353,7 @@ fn conclusions(curve: &Curve, found: Option<Found>) -> String {
             }
             (None, _) => "not crossed by these points".to_string(),
         };
-        tell("capacity", format!("{says} within {}", sweep::slo_words(slo)));
+        tell("capacity", format!("{message} within {}", sweep::slo_words(slo)));
     }
     if let Some(rate) = curve.max_rate {
         tell("highest", estimate(rate));

@@ -42,12 +42,12 @@ impl Round {
 
     /// The verdict, as it stands in a result.
     pub fn check(&self) -> Check {
-        let (verdict, says) = match &self.verdict {
+        let (verdict, message) = match &self.verdict {
             Err(violation) => (Verdict::Fail, violation.to_string()),
             Ok(sound) if self.is_whole => (Verdict::Pass, sound.to_string()),
             Ok(sound) => (Verdict::Warn, format!("{sound}; cut short")),
         };
-        Check { name: "linearizable".into(), verdict, says }
+        Check { name: "linearizable".into(), verdict, message }
     }
 }
 

@@ -50,58 +50,58 @@ pub fn checks(plan: &Plan, run: &Run) -> Vec<Check> {
     checks.into_iter().flatten().collect()
 }
 
-fn check(name: &str, verdict: Verdict, says: String) -> Check {
-    Check { name: name.to_string(), verdict, says }
+fn check(name: &str, verdict: Verdict, message: String) -> Check {
+    Check { name: name.to_string(), verdict, message }
 }
 
 fn generator(plan: &Plan, run: &Run) -> Option<Check> {
     let busiest = run.generator.busiest_thread;
     let is_open = matches!(plan.load, Load::Open { .. });
     let mut verdict = Verdict::Pass;
-    let mut says = format!("busiest thread {:.0} % of a CPU", busiest * 100.0);
+    let mut message = format!("busiest thread {:.0} % of a CPU", busiest * 100.0);
     if busiest >= THREAD_MAX {
         verdict = Verdict::Fail;
-        says += ", no room: use more threads (-t) or fewer requests";
+        message += ", no room: use more threads (-t) or fewer requests";
     }
     match run.generator.ceiling {
         Some(ceiling) if ceiling > 0.0 => {
             let share = run.rate() / ceiling;
             let how = if plan.tls.is_some() { " without TLS" } else { "" };
-            says += &format!(", {:.0} % of its ceiling{how} {}", share * 100.0, show::rate(ceiling));
+            message += &format!(", {:.0} % of its ceiling{how} {}", share * 100.0, show::rate(ceiling));
             if is_open && share > CEILING_MAX {
                 verdict = Verdict::Fail;
-                says += " (70 % is the most)";
+                message += " (70 % is the most)";
             }
         }
-        _ if is_open => says += ", not calibrated",
+        _ if is_open => message += ", not calibrated",
         _ => {}
     }
     if is_open {
         let slip = run.slip.quantile_ns(0.99) as f64;
         let [response, service] = [run.response(), run.service()].map(|times| times.quantile_ns(0.99) as f64);
-        says += &format!(", slip p99 {}", show::time(slip));
+        message += &format!(", slip p99 {}", show::time(slip));
         if slip >= SLIP_MAX * response && slip > 0.0 {
             let shows = response - service >= SLIP_MAX * response;
             verdict = if shows { Verdict::Fail } else { verdict };
             let how = if shows { "10 % is the most" } else { "it shows in less than 10 % of it" };
-            says += &format!(" of {} ({how})", show::time(response));
+            message += &format!(" of {} ({how})", show::time(response));
         }
     }
     let waited = run.generator.most_waiting_thread;
     if waited > 0.10 {
         verdict = if verdict == Verdict::Fail { verdict } else { Verdict::Warn };
-        says += &format!(", waited for a CPU {:.0} % of the time: pin it (--cpus)", waited * 100.0);
+        message += &format!(", waited for a CPU {:.0} % of the time: pin it (--cpus)", waited * 100.0);
     }
-    Some(check("generator", verdict, says))
+    Some(check("generator", verdict, message))
 }
 
 fn rate(plan: &Plan, run: &Run) -> Option<Check> {
     let Load::Open { rate, .. } = plan.load else { return None };
     run.load.rate?;
     let share = run.rate() / rate;
-    let mut says = format!("{:.2} % of {} were answered", share * 100.0, show::rate(rate));
+    let mut message = format!("{:.2} % of {} were answered", share * 100.0, show::rate(rate));
     if run.dropped > 0 {
-        says += &format!(", {} were never sent", show::count(run.dropped));
+        message += &format!(", {} were never sent", show::count(run.dropped));
     }
     // Of few requests, Poisson's own spread is more than a percent.
     let noise = 4.0 / (run.count() as f64).sqrt();
@@ -111,14 +111,14 @@ fn rate(plan: &Plan, run: &Run) -> Option<Check> {
         share if share < 0.99 - noise || run.dropped > 0 => Verdict::Warn,
         _ => Verdict::Pass,
     };
-    Some(check("rate", verdict, says))
+    Some(check("rate", verdict, message))
 }
 
 fn little(plan: &Plan, run: &Run) -> Option<Check> {
     let Load::Closed { pipeline } = plan.load else { return None };
     let in_flight = plan.connections as f64 * f64::from(pipeline);
     let product = run.rate() * run.response().mean_ns() / 1e9;
-    let says = format!("X*R {product:.2} against {in_flight:.0} in flight");
+    let message = format!("X*R {product:.2} against {in_flight:.0} in flight");
     // With so few rounds, the edges of the window weigh more than the check is fine.
     let is_short = (run.count() as f64) < 100.0 * in_flight;
     let verdict = match (product / in_flight - 1.0).abs() {
@@ -126,30 +126,30 @@ fn little(plan: &Plan, run: &Run) -> Option<Check> {
         off if off > LITTLE_MAX => Verdict::Fail,
         _ => Verdict::Pass,
     };
-    Some(check("little", verdict, says))
+    Some(check("little", verdict, message))
 }
 
 fn hits(plan: &Plan, run: &Run) -> Option<Check> {
     let gets = run.verbs.iter().find(|verb| verb.name == "get")?;
     let share = gets.hits as f64 / ((gets.hits + gets.misses) as f64).max(1.0);
-    let mut says = format!("{:.1} % of the keys were found", share * 100.0);
+    let mut message = format!("{:.1} % of the keys were found", share * 100.0);
     let is_miss = share < HITS_MIN && gets.hits + gets.misses > 0;
     if is_miss && !plan.expect_misses {
-        says += ": a run of misses measures no gets; use --prefill, or say --expect-misses";
+        message += ": a run of misses measures no gets; use --prefill, or say --expect-misses";
     }
     let is_wrong = is_miss && !plan.expect_misses;
-    Some(check("hits", if is_wrong { Verdict::Fail } else { Verdict::Pass }, says))
+    Some(check("hits", if is_wrong { Verdict::Fail } else { Verdict::Pass }, message))
 }
 
 fn values(run: &Run) -> Option<Check> {
     let verified = &run.verified;
     if verified.checked == 0 {
-        let says = format!("none was looked at (--verify {})", verified.mode);
-        return verified.wrong.gt(&0).then(|| check("values", Verdict::Fail, says));
+        let message = format!("none was looked at (--verify {})", verified.mode);
+        return verified.wrong.gt(&0).then(|| check("values", Verdict::Fail, message));
     }
-    let says = format!("{} wrong of {} verified", verified.wrong, verified.checked);
+    let message = format!("{} wrong of {} verified", verified.wrong, verified.checked);
     let verdict = if verified.wrong > 0 { Verdict::Fail } else { Verdict::Pass };
-    Some(check("values", verdict, says))
+    Some(check("values", verdict, message))
 }
 
 fn errors(run: &Run) -> Option<Check> {

@@ -101,10 +101,10 @@ impl Tally {
     }
 
     /// A value was not what was stored. Every wrong value counts, those of the warm-up too.
-    pub fn wrong(&mut self, says: impl FnOnce() -> String) {
+    pub fn wrong(&mut self, message: impl FnOnce() -> String) {
         self.verified.wrong += 1;
         if self.verified.examples.len() < EXAMPLES {
-            self.verified.examples.push(says());
+            self.verified.examples.push(message());
         }
     }
 

@@ -126,7 +126,7 @@ fn run(
     });
     voice.say_or_end(&match ended {
         Ok(run) => FromAgent::Done { run: Box::new(run), began_ns: gate.began_ns.load(Ordering::Relaxed) },
-        Err(says) => FromAgent::Failed { says },
+        Err(message) => FromAgent::Failed { message },
     });
 }
 

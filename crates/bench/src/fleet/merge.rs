@@ -161,7 +161,7 @@ fn overlap(hosts: &[Host], windows: &[Window]) -> Check {
         (check.verdict, began_last, ended_first, begins, ends)
     {
         let (late_ns, early_ns) = (late.from_ns - begin_ns, end_ns - early.to_ns);
-        check.says += &if late_ns >= early_ns {
+        check.message += &if late_ns >= early_ns {
             format!("; {} began last, {} after the first", last.name, show::time(late_ns as f64))
         } else {
             format!("; {} ended first, {} before the last", first.name, show::time(early_ns as f64))
@@ -176,14 +176,14 @@ fn start(hosts: &[Host]) -> Check {
         |pick: fn(f64, f64) -> f64| hosts.iter().map(|host| host.start_skew_us).reduce(pick).unwrap_or(0.0);
     let apart_us = bound(f64::max) - bound(f64::min);
     let error_us = hosts.iter().map(|host| host.clock_error_us).fold(0.0, f64::max);
-    let says = format!(
+    let message = format!(
         "{} hosts began within {} (clocks known to {})",
         hosts.len(),
         show::time(apart_us * 1000.0),
         show::time(error_us * 1000.0)
     );
     let verdict = if apart_us + error_us > SKEW_MAX_US { Verdict::Warn } else { Verdict::Pass };
-    Check { name: "start".to_string(), verdict, says }
+    Check { name: "start".to_string(), verdict, message }
 }
 
 /// Whether every host was served alike. In a closed loop, one with a connection more may do as much more.
@@ -263,9 +263,13 @@ mod tests {
             let run = merge(&plan(), BEGAN_NS, &[part("a", 0, 0, 2.0), part("bb", 9, late_ns, seconds)]);
             assert_eq!(verdict(&run, "overlap"), want, "{late_ns} {seconds}");
             assert_eq!(run.is_certified(), want == Verdict::Pass);
-            let says = &run.checks[0].says;
-            assert_eq!(says.contains("bb began last"), want == Verdict::Fail && late_ns > 0, "{says}");
-            assert_eq!(says.contains("bb ended first"), want == Verdict::Fail && late_ns == 0, "{says}");
+            let message = &run.checks[0].message;
+            assert_eq!(message.contains("bb began last"), want == Verdict::Fail && late_ns > 0, "{message}");
+            assert_eq!(
+                message.contains("bb ended first"),
+                want == Verdict::Fail && late_ns == 0,
+                "{message}"
+            );
         }
     }
 

@@ -87,7 +87,8 @@ pub enum FromAgent {
     /// It cannot be done, and why.
     Failed {
         /// One line.
-        says: String,
+        #[serde(rename = "says")]
+        message: String,
     },
     /// The histogram that [`ToAgent::Record`] asked for.
     Recorded {

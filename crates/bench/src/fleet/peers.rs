@@ -34,7 +34,7 @@ enum News {
     Copying { host: usize },
     Up { host: usize, to: ChildStdin, cores: u32 },
     Message { host: usize, message: Box<FromAgent>, at_ns: i64 },
-    Lost { host: usize, says: String },
+    Lost { host: usize, message: String },
 }
 
 /// Why something did not come to its end.
@@ -45,7 +45,7 @@ pub(super) enum Trouble {
         /// Which one.
         host: usize,
         /// Why, in one line.
-        says: String,
+        message: String,
     },
     /// Somebody wants an end.
     Stopped,
@@ -77,7 +77,7 @@ impl<'a> Peers<'a> {
         let mut all = Self { peers: Vec::new(), news, stop, beat_ns: monotonic_ns(), pings: 0 };
         for (at, host) in fleet.hosts.iter().enumerate() {
             let (remote, line) = Remote::start(&fleet.transport, host)
-                .map_err(|says| format!("host {}: {says}", host.name))?;
+                .map_err(|message| format!("host {}: {message}", host.name))?;
             let listener = Listener { host: at, tell: tell.clone(), said: remote.said() };
             let (program, host) = (fleet.program.clone(), host.clone());
             all.peers.push(Peer {
@@ -103,15 +103,15 @@ impl<'a> Peers<'a> {
                     (peer.to, peer.cores, peer.heard_ns) = (Some(to), cores, monotonic_ns());
                 }
                 Ok(News::Copying { host }) => until[host] = Instant::now() + COPY,
-                Ok(News::Lost { host, says }) => return Err(Trouble::Lost { host, says }),
+                Ok(News::Lost { host, message }) => return Err(Trouble::Lost { host, message }),
                 Ok(News::Message { .. }) | Err(_) => {}
             }
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Trouble::Stopped);
             }
             if Instant::now() > until[waiting] {
-                let says = "no agent has said hello there yet; is there a shell behind --ssh?".to_string();
-                return Err(Trouble::Lost { host: waiting, says });
+                let message = "no agent has said hello there yet; is there a shell behind --ssh?".to_string();
+                return Err(Trouble::Lost { host: waiting, message });
             }
         }
         Ok(())
@@ -140,7 +140,7 @@ impl<'a> Peers<'a> {
     /// A trouble in one line.
     pub fn in_words(&self, trouble: &Trouble) -> String {
         match trouble {
-            Trouble::Lost { host, says } => format!("host {}: {says}", self.name(*host)),
+            Trouble::Lost { host, message } => format!("host {}: {message}", self.name(*host)),
             Trouble::Stopped => "stopped before the run began; nothing was measured".to_string(),
         }
     }
@@ -169,8 +169,8 @@ impl<'a> Peers<'a> {
             let silent = |peer: &Peer| !peer.is_lost && now_ns - peer.heard_ns > SILENCE_NS;
             if let Some(host) = self.peers.iter().position(silent) {
                 self.peers[host].is_lost = true;
-                let says = format!("nothing was heard from it for {} s", SILENCE_NS / 1_000_000_000);
-                return Err(Trouble::Lost { host, says });
+                let message = format!("nothing was heard from it for {} s", SILENCE_NS / 1_000_000_000);
+                return Err(Trouble::Lost { host, message });
             }
         }
         match self.news.recv_timeout(LOOK) {
@@ -179,9 +179,9 @@ impl<'a> Peers<'a> {
                 let is_heartbeat = matches!(*message, FromAgent::Pong { number: 0, .. });
                 Ok((!is_heartbeat).then_some((host, *message, at_ns)))
             }
-            Ok(News::Lost { host, says }) => {
+            Ok(News::Lost { host, message }) => {
                 self.peers[host].is_lost = true;
-                Err(Trouble::Lost { host, says })
+                Err(Trouble::Lost { host, message })
             }
             Ok(News::Copying { .. } | News::Up { .. }) | Err(RecvTimeoutError::Timeout) => Ok(None),
             // Every listener says that it is lost before it goes, so there is nobody left to lose.
@@ -230,7 +230,7 @@ impl<'a> Peers<'a> {
                         left -= 1;
                     }
                 }
-                FromAgent::Failed { says } => return Err(Trouble::Lost { host, says }),
+                FromAgent::Failed { message } => return Err(Trouble::Lost { host, message }),
                 _ => {}
             }
         }
@@ -261,13 +261,13 @@ struct Listener {
 
 impl Listener {
     fn listen(&self, line: Line, program: &Program, host: &Host) {
-        let says = self.hear_out(line, program, host).err().unwrap_or_default();
-        let why = match (says.is_empty(), self.said.last_line()) {
-            (false, _) => says,
+        let message = self.hear_out(line, program, host).err().unwrap_or_default();
+        let why = match (message.is_empty(), self.said.last_line()) {
+            (false, _) => message,
             (true, Some(line)) => line,
             (true, None) => "its agent ended without a word".to_string(),
         };
-        let _ = self.tell.send(News::Lost { host: self.host, says: why });
+        let _ = self.tell.send(News::Lost { host: self.host, message: why });
     }
 
     /// Everything until the end; an error with nothing to say leaves it to the standard error.

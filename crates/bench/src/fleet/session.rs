@@ -65,8 +65,8 @@ pub fn execute(
 
     let measured: Vec<usize> = everybody.into_iter().filter(|host| ended.done[*host].is_some()).collect();
     if measured.is_empty() {
-        let says = ended.cut_short.unwrap_or_else(|| "no host has a result".to_string());
-        return Err(Error::Before(says));
+        let message = ended.cut_short.unwrap_or_else(|| "no host has a result".to_string());
+        return Err(Error::Before(message));
     }
     let there: Vec<usize> = measured.iter().copied().filter(|host| !peers.is_lost(*host)).collect();
     let after = peers.offsets(&there, true).unwrap_or_default();
@@ -95,7 +95,7 @@ fn wait_until_ready(peers: &mut Peers<'_>, plan: &Plan, observer: &dyn Observer)
                 stored_by[host] = stored;
                 observer.phase(Phase::Prefill { stored: stored_by.iter().sum(), keys: plan.workload.keys });
             }
-            Some((host, FromAgent::Failed { says }, _)) => return Err(Trouble::Lost { host, says }),
+            Some((host, FromAgent::Failed { message }, _)) => return Err(Trouble::Lost { host, message }),
             _ => {}
         }
     }
@@ -111,7 +111,7 @@ fn missing(peers: &Peers<'_>, measured: &[usize], answered: &[u64]) -> Option<Ch
     (!lost.is_empty()).then(|| Check {
         name: "hosts".to_string(),
         verdict: Verdict::Fail,
-        says: format!(
+        message: format!(
             "{} of {} have a result; without one: {}",
             measured.len(),
             peers.count(),
@@ -199,17 +199,17 @@ impl<'a, 'b> Follower<'a, 'b> {
                 Ok(Some((host, message, _))) => self.take(host, message),
                 Ok(None) => {}
                 Err(Trouble::Stopped) => self.cut_short("stopped from outside".to_string()),
-                Err(Trouble::Lost { host, says }) => self.lose(host, &says),
+                Err(Trouble::Lost { host, message }) => self.lose(host, &message),
             }
         }
         self.ended
     }
 
-    fn lose(&mut self, host: usize, says: &str) {
+    fn lose(&mut self, host: usize, message: &str) {
         // A host that is lost after its last word has lost nothing.
         if !self.is_over[host] {
             self.is_over[host] = true;
-            self.cut_short(format!("host {} was lost: {says}", self.peers.name(host)));
+            self.cut_short(format!("host {} was lost: {message}", self.peers.name(host)));
         }
     }
 
@@ -237,9 +237,9 @@ impl<'a, 'b> Follower<'a, 'b> {
                 }
                 self.ended.done[host] = Some((*run, began_ns));
             }
-            FromAgent::Failed { says } => {
+            FromAgent::Failed { message } => {
                 self.is_over[host] = true;
-                self.cut_short(format!("host {}: {says}", self.peers.name(host)));
+                self.cut_short(format!("host {}: {message}", self.peers.name(host)));
             }
             _ => {}
         }

@@ -21,7 +21,7 @@ pub enum Error {
         /// Where it is.
         address: String,
         /// Why, and what to do.
-        says: String,
+        message: String,
     },
     /// The server was reached, and something failed before the measurement began.
     Before(String),
@@ -44,11 +44,11 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Plan(says) | Self::Before(says) => f.write_str(says),
+            Self::Plan(message) | Self::Before(message) => f.write_str(message),
             Self::Connect { address, source } => {
                 write!(f, "cannot connect to {address}: {source}; is a server running there?")
             }
-            Self::Tls { address, says } => write!(f, "no TLS with {address}: {says}"),
+            Self::Tls { address, message } => write!(f, "no TLS with {address}: {message}"),
             Self::Host { what, source } => write!(f, "{what}: {source}"),
         }
     }

@@ -36,15 +36,15 @@ pub fn reach(address: &Address, protocol: Protocol, tls: Option<&Tls>) -> Result
     match answered.map_err(|error| (error.kind(), error)) {
         Err((io::ErrorKind::InvalidData, error)) => Err(in_words(&error)),
         Err((io::ErrorKind::ConnectionReset, _)) => {
-            let says = "it broke the connection after the handshake: it may want a certificate of ours";
-            Err(Error::Tls { address: address.to_string(), says: says.to_string() })
+            let message = "it broke the connection after the handshake: it may want a certificate of ours";
+            Err(Error::Tls { address: address.to_string(), message: message.to_string() })
         }
         _ => Ok(stream.agreed()),
     }
 }
 
 fn refused(address: &Address, tls: &Tls, source: &io::Error) -> Error {
-    Error::Tls { address: address.to_string(), says: tls.in_words(source) }
+    Error::Tls { address: address.to_string(), message: tls.in_words(source) }
 }
 
 impl Stream {

@@ -129,8 +129,8 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
         }
     }
     if roots.is_empty() {
-        let says = "this host trusts no CA: name the server's with --tls-ca, or see --tls-skip-verify";
-        return Err(Error::Before(says.to_string()));
+        let message = "this host trusts no CA: name the server's with --tls-ca, or see --tls-skip-verify";
+        return Err(Error::Before(message.to_string()));
     }
     Ok(roots)
 }
@@ -148,8 +148,8 @@ fn read(option: &str, path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(|error| wrong(option, path, error))
 }
 
-fn wrong(option: &str, path: &Path, says: impl fmt::Display) -> Error {
-    Error::Before(format!("{option} {}: {says}", path.display()))
+fn wrong(option: &str, path: &Path, message: impl fmt::Display) -> Error {
+    Error::Before(format!("{option} {}: {message}", path.display()))
 }
 
 #[cfg(test)]
@@ -167,14 +167,14 @@ mod tests {
     #[test]
     fn a_missing_or_wrong_file_is_named_with_its_option() {
         let nowhere = PathBuf::from("/nonexistent/ca.pem");
-        let says = refused(&Options { ca: Some(nowhere.clone()), ..Options::default() });
-        assert_eq!(says, "--tls-ca /nonexistent/ca.pem: No such file or directory (os error 2)");
+        let message = refused(&Options { ca: Some(nowhere.clone()), ..Options::default() });
+        assert_eq!(message, "--tls-ca /nonexistent/ca.pem: No such file or directory (os error 2)");
         let no_pem = PathBuf::from("Cargo.toml");
-        let says = refused(&Options { ca: Some(no_pem.clone()), ..Options::default() });
-        assert_eq!(says, "--tls-ca Cargo.toml: holds no certificate in PEM");
+        let message = refused(&Options { ca: Some(no_pem.clone()), ..Options::default() });
+        assert_eq!(message, "--tls-ca Cargo.toml: holds no certificate in PEM");
         let identity = Some((no_pem, nowhere));
-        let says = refused(&Options { skip_verify: true, identity, ..Options::default() });
-        assert_eq!(says, "--tls-cert Cargo.toml: holds no certificate in PEM");
+        let message = refused(&Options { skip_verify: true, identity, ..Options::default() });
+        assert_eq!(message, "--tls-cert Cargo.toml: holds no certificate in PEM");
     }
 
     #[test]
@@ -200,11 +200,11 @@ mod tests {
     fn what_went_wrong_says_what_to_do() {
         let options = Options { skip_verify: true, ..Options::default() };
         let tls = Tls::new(&options, &address()).expect("nothing is wrong");
-        let says = |error: rustls::Error| tls.in_words(&io::Error::new(ErrorKind::InvalidData, error));
-        assert!(says(CertificateError::UnknownIssuer.into()).contains("--tls-ca"));
-        assert!(says(CertificateError::NotValidForName.into()).contains("`cache.example`"));
+        let message = |error: rustls::Error| tls.in_words(&io::Error::new(ErrorKind::InvalidData, error));
+        assert!(message(CertificateError::UnknownIssuer.into()).contains("--tls-ca"));
+        assert!(message(CertificateError::NotValidForName.into()).contains("`cache.example`"));
         let alert = rustls::Error::AlertReceived(AlertDescription::CertificateRequired);
-        assert!(says(alert).contains("--tls-cert"));
+        assert!(message(alert).contains("--tls-cert"));
         assert!(tls.in_words(&ErrorKind::UnexpectedEof.into()).contains("does it speak TLS"));
     }
 }

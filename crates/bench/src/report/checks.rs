@@ -39,7 +39,7 @@ fn table(checks: &[(String, &Check)]) -> String {
             word.to_lowercase(),
             escape(&check.name),
             escape(of),
-            escape(&check.says)
+            escape(&check.message)
         );
     }
     html.push_str("</tbody></table></div>");

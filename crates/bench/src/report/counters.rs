@@ -121,7 +121,7 @@ fn proofs(counters: &[Counter]) -> String {
                 at(0.99),
                 counter.errors.to_string(),
                 super::checks::word(counter.check.verdict).to_string(),
-                counter.check.says.clone(),
+                counter.check.message.clone(),
             ]
         })
         .collect();

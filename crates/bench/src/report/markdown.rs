@@ -23,7 +23,7 @@ pub fn markdown(document: &Document) -> String {
         .into_iter()
         .filter(|(_, check)| check.verdict != Verdict::Pass)
         .map(|(of, check)| {
-            vec![checks::word(check.verdict).into(), check.name.clone(), of, check.says.clone()]
+            vec![checks::word(check.verdict).into(), check.name.clone(), of, check.message.clone()]
         })
         .collect();
     let all = checks::all(document).len();

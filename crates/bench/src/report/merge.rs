@@ -40,7 +40,7 @@ pub fn merge(documents: Vec<(String, Document)>) -> Document {
             let tell = |text: &str| format!("{name}: {text}");
             merged.notes.push(tell(&shell(&document.command)));
             merged.notes.extend(document.notes.iter().map(|note| tell(note)));
-            document.checks.iter_mut().for_each(|check| check.says = tell(&check.says));
+            document.checks.iter_mut().for_each(|check| check.message = tell(&check.message));
         } else {
             merged.command = document.command;
             merged.notes = document.notes;

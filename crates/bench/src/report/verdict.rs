@@ -117,9 +117,9 @@ pub fn section(document: &Document) -> String {
         html.push_str("<ul class=\"why\">");
         let mut said: Vec<&str> = Vec::new();
         for check in &failed {
-            if said.len() < 6 && !said.contains(&check.says.as_str()) {
-                said.push(&check.says);
-                let _ = write!(html, "<li><b>{}</b> {}</li>", escape(&check.name), escape(&check.says));
+            if said.len() < 6 && !said.contains(&check.message.as_str()) {
+                said.push(&check.message);
+                let _ = write!(html, "<li><b>{}</b> {}</li>", escape(&check.name), escape(&check.message));
             }
         }
         if failed.len() > said.len() {

@@ -166,9 +166,11 @@ fn report(stage: &mut Stage<'_>, outcome: &Outcome, threads: &[u32], duration: D
         let count: u64 = rows.iter().map(|one| one.count).sum();
         let worst = rows.iter().find(|one| one.check.verdict == Verdict::Fail);
         let found = match worst {
-            Some(one) => {
-                check("linearizable", Verdict::Fail, format!("{} threads: {}", one.threads, one.check.says))
-            }
+            Some(one) => check(
+                "linearizable",
+                Verdict::Fail,
+                format!("{} threads: {}", one.threads, one.check.message),
+            ),
             None if rows.iter().any(|one| one.check.verdict == Verdict::Warn) => check(
                 "linearizable",
                 Verdict::Warn,

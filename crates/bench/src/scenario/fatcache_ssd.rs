@@ -446,10 +446,10 @@ fn judge(stage: &mut Stage<'_>, one: &Found) {
     }
     let Some(get) = &one.get else { return };
     let is_of_larder = one.arrangement.make == Make::Larder;
-    let says = match ram_share(one.hits) {
+    let message = match ram_share(one.hits) {
         None => check("ssd", Verdict::Fail, "no get was answered from any tier"),
         Some(share) => {
-            let says = format!(
+            let message = format!(
                 "RAM served {:.1} % of the gets ({:.0} % is the most)",
                 share * 100.0,
                 RAM_MAX * 100.0
@@ -461,10 +461,10 @@ fn judge(stage: &mut Stage<'_>, one: &Found) {
             };
             let more =
                 if share <= RAM_MAX { "" } else { ": this is no figure of an SSD, and the table says RAM" };
-            check("ssd", verdict, format!("{says}{more}"))
+            check("ssd", verdict, format!("{message}{more}"))
         }
     };
-    stage.part.check_of(&format!("{name}, get"), says);
+    stage.part.check_of(&format!("{name}, get"), message);
     match device::reads(get) {
         Some(reads) => {
             let found = queueing::reads_per_get(reads, get.rate(), READS_MIN);
@@ -476,8 +476,8 @@ fn judge(stage: &mut Stage<'_>, one: &Found) {
             stage.part.check_of(&format!("{name}, get"), crate::result::Check { verdict, ..found });
         }
         None => {
-            let says = "no block device is known for the servers' files";
-            stage.part.check_of(&format!("{name}, get"), check("device-reads", Verdict::Skipped, says));
+            let message = "no block device is known for the servers' files";
+            stage.part.check_of(&format!("{name}, get"), check("device-reads", Verdict::Skipped, message));
         }
     }
     if let Some(sample) = device::busiest(get) {

@@ -271,7 +271,7 @@ fn checks(measured: &[Measured], as_seed: bool) -> Vec<Check> {
         let response = one.run.response();
         let found = queueing::little(one.run.rate(), response.mean_ns(), one.connections());
         let off = one.run.rate() * response.mean_ns() / 1e9 / one.connections() - 1.0;
-        (off.abs(), Check { says: format!("n = {}: {}", one.n, found.says), ..found })
+        (off.abs(), Check { message: format!("n = {}: {}", one.n, found.message), ..found })
     });
     // The point that is farthest off speaks for all.
     match little.max_by(|a, b| a.0.total_cmp(&b.0)) {
@@ -287,7 +287,7 @@ fn checks(measured: &[Measured], as_seed: bool) -> Vec<Check> {
             false => 1.0,
         };
         let check = hits::model(first.hit_ratio(), expected);
-        found.push(Check { says: format!("n = {}: {}", first.n, check.says), ..check });
+        found.push(Check { message: format!("n = {}: {}", first.n, check.message), ..check });
     }
     let least = measured.iter().map(|one| one.run.response().mean_ns()).fold(f64::MAX, f64::min);
     let best = measured.iter().max_by(|a, b| a.run.rate().total_cmp(&b.run.rate()));
@@ -296,7 +296,7 @@ fn checks(measured: &[Measured], as_seed: bool) -> Vec<Check> {
         let check = queueing::past_knee(best.connections(), n_star);
         // That the highest rate needs many connections is how it is, and no flaw of the run.
         let verdict = if check.verdict == Verdict::Fail { Verdict::Warn } else { check.verdict };
-        found.push(Check { verdict, says: format!("at the highest rate: {}", check.says), ..check });
+        found.push(Check { verdict, message: format!("at the highest rate: {}", check.message), ..check });
     }
     found
 }

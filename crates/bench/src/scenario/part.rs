@@ -40,7 +40,7 @@ impl Part {
 
     /// Adds a check of something that has a name.
     pub fn check_of(&mut self, what: &str, check: Check) {
-        self.checks.push(Check { says: format!("{what}: {}", check.says), ..check });
+        self.checks.push(Check { message: format!("{what}: {}", check.message), ..check });
     }
 
     /// Adds a note, once.
@@ -70,7 +70,7 @@ impl Part {
         document.curves.extend(self.curves);
         document.counters.extend(self.counters);
         document.tables.extend(self.tables);
-        let named = |check: Check| Check { says: format!("{name}: {}", check.says), ..check };
+        let named = |check: Check| Check { message: format!("{name}: {}", check.message), ..check };
         document.checks.extend(self.checks.into_iter().map(named));
         document.notes.extend(self.notes.into_iter().map(|note| format!("{name}: {note}")));
     }
@@ -94,7 +94,7 @@ pub fn verdicts(title: &str, checks: &[Check]) -> Table {
         Verdict::Fail => "WRONG",
         Verdict::Skipped => "skipped",
     };
-    let rows = checks.iter().map(|check| row([&check.name, &word(check.verdict), &check.says])).collect();
+    let rows = checks.iter().map(|check| row([&check.name, &word(check.verdict), &check.message])).collect();
     table(title, &["check", "verdict", "figures"], rows)
 }
 
@@ -113,7 +113,7 @@ mod tests {
         assert!(!part.is_certified() && !part.is_wrong());
         let mut document = Document::default();
         part.add_to(&mut document);
-        assert_eq!(document.checks[0].says, "php-loop: larder: wrong");
+        assert_eq!(document.checks[0].message, "php-loop: larder: wrong");
         assert_eq!(document.notes, ["php-loop: skipped"]);
         assert_eq!(document.tables[0].title, "php-loop: ours");
     }

@@ -168,10 +168,10 @@ fn report(stage: &mut Stage<'_>, found: &[Found]) {
         };
         for ran in [&one.read, &one.write].into_iter().flatten() {
             least = least.min(ran.iterations);
-            let says = format!("{} wrong of {} values read", ran.wrong, ran.iterations);
+            let message = format!("{} wrong of {} values read", ran.wrong, ran.iterations);
             let verdict = if ran.wrong == 0 { Verdict::Pass } else { Verdict::Fail };
             let what = format!("{}, {}", one.name, if ran.with_set { "set and get" } else { "get" });
-            stage.part.check_of(&what, check("values", verdict, says));
+            stage.part.check_of(&what, check("values", verdict, message));
         }
         let theirs = |of: fn(&seed::Row) -> f64| one.theirs.map_or("-".to_string(), |row| figure(of(row)));
         let costs = one.costs_us();
@@ -227,7 +227,7 @@ fn model(stage: &mut Stage<'_>, found: &[Found]) {
                 &figure(l2_get / l1_get),
             ]));
             let sane = l1_get > 0.0 && l2_get > 0.0;
-            let says = format!(
+            let message = format!(
                 "{name} before {remote}: a get {} us when the first tier hits, {} us when not, {} us \
                  without it",
                 figure(costs.get_hit()),
@@ -238,7 +238,7 @@ fn model(stage: &mut Stage<'_>, found: &[Found]) {
                 true => Verdict::Pass,
                 false => Verdict::Warn,
             };
-            stage.part.check(check("tiers-model", verdict, says));
+            stage.part.check(check("tiers-model", verdict, message));
         }
     }
     if !rows.is_empty() {

@@ -192,11 +192,11 @@ fn script(
     match ran {
         Ok(ran) => {
             let what = format!("PHP to {}, {}", make.name(), one.name);
-            let says =
+            let message =
                 format!("{} sets failed, {} gets wrong of {}", ran.sets_failed, ran.gets_wrong, ran.items);
             let is_right = ran.sets_failed + ran.gets_wrong == 0;
             let verdict = if is_right { Verdict::Pass } else { Verdict::Fail };
-            stage.part.check_of(&what, check("values", verdict, says));
+            stage.part.check_of(&what, check("values", verdict, message));
             Ok(Some(Found {
                 server: format!("{} from PHP", make.name()),
                 name: one.name,
@@ -219,10 +219,12 @@ fn tiers(stage: &mut Stage<'_>, run: &Run, one: Loop) {
     let growth = run.watch.as_ref().map(|watch| watch.stats_growth.clone()).unwrap_or_default();
     let of = |name: &str| growth.get(name).copied().unwrap_or(0.0);
     let (ram, ssd) = (of("larder.get_hits_ram"), of("larder.get_hits_ssd"));
-    let says = format!("{} gets answered from RAM, {} from the SSD", figure(ram), figure(ssd));
+    let message = format!("{} gets answered from RAM, {} from the SSD", figure(ram), figure(ssd));
     let why = if one.is_late { "each was of a key set long before" } else { "each came right after its set" };
     let verdict = if ram + ssd > 0.0 { Verdict::Pass } else { Verdict::Skipped };
-    stage.part.check_of(&format!("larder, {}", one.name), check("tiers", verdict, format!("{says}: {why}")));
+    stage
+        .part
+        .check_of(&format!("larder, {}", one.name), check("tiers", verdict, format!("{message}: {why}")));
 }
 
 fn report(stage: &mut Stage<'_>, found: &[Found]) {
@@ -292,19 +294,19 @@ fn printed(found: &Found, as_seed: bool) -> Vec<String> {
 fn judged(found: &Found, as_seed: bool) -> Vec<crate::result::Check> {
     let (start, end, seconds) = times(found, as_seed);
     if seconds <= 0.0 {
-        let says = format!("{} s are less than the clock's step", figure(found.seconds));
-        return vec![check("elapsed", Verdict::Warn, says)];
+        let message = format!("{} s are less than the clock's step", figure(found.seconds));
+        return vec![check("elapsed", Verdict::Warn, message)];
     }
     let step = if as_seed { 1.0 } else { 0.001 };
     let elapsed = labels::elapsed(start, end, seconds, step);
     // Ten digits before the point are enough to be told apart, and more than a reader wants.
-    let says = format!(
+    let message = format!(
         "{} s between {start:.3} and {end:.3}, printed {} s",
         checks::figure(end - start),
         figure(seconds)
     );
     let elapsed =
-        if elapsed.verdict == Verdict::Pass { check("elapsed", Verdict::Pass, says) } else { elapsed };
+        if elapsed.verdict == Verdict::Pass { check("elapsed", Verdict::Pass, message) } else { elapsed };
     vec![elapsed, labels::rate(found.operations as f64, seconds, found.operations as f64 / seconds)]
 }
 

@@ -59,7 +59,7 @@ fn checked(of: &str, check: &Check, width: usize) -> String {
         Verdict::Skipped => "skip",
     };
     let of = if of.is_empty() { String::new() } else { format!("{of}: ") };
-    hanging(word, &format!("{}: {of}{}", check.name, plain(&check.says)), width)
+    hanging(word, &format!("{}: {of}{}", check.name, plain(&check.message)), width)
 }
 
 /// A short word, and a text beside it that may take several lines.

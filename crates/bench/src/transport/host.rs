@@ -113,7 +113,7 @@ impl Transport {
     /// # Errors
     /// It is empty, or a quote has no end.
     pub fn parse(line: &str) -> Result<Self, String> {
-        let words = shell_words::split(line).map_err(|says| format!("--ssh {says}"))?;
+        let words = shell_words::split(line).map_err(|message| format!("--ssh {message}"))?;
         if words.is_empty() {
             return Err("--ssh: is empty; the default is `ssh -o BatchMode=yes`".to_string());
         }

@@ -249,15 +249,15 @@ mod tests {
         let proc_reader = open(Process::Auto, None, port).expect("somebody listens");
         assert_eq!(proc_reader.source(), format!("ssh elsewhere pid {}", std::process::id()));
         drop(listener);
-        let says = open(Process::Auto, None, port).expect_err("nobody listens");
-        assert!(says.contains("--server-pid"), "{says}");
+        let message = open(Process::Auto, None, port).expect_err("nobody listens");
+        assert!(message.contains("--server-pid"), "{message}");
     }
 
     #[test]
     fn what_is_not_there_is_said() {
-        let says = open(Process::Pid(u32::MAX), None, 0).expect_err("there is none");
-        assert!(says.contains("no process"), "{says}");
-        let says = open(Process::None, Some("/nowhere/at/all"), 0).expect_err("there is none");
-        assert!(says.contains("no device"), "{says}");
+        let message = open(Process::Pid(u32::MAX), None, 0).expect_err("there is none");
+        assert!(message.contains("no process"), "{message}");
+        let message = open(Process::None, Some("/nowhere/at/all"), 0).expect_err("there is none");
+        assert!(message.contains("no device"), "{message}");
     }
 }

@@ -66,8 +66,8 @@ pub fn document(points: usize, seconds: usize) -> Document {
     document
 }
 
-fn check(name: &str, verdict: Verdict, says: &str) -> Check {
-    Check { name: name.to_string(), verdict, says: says.to_string() }
+fn check(name: &str, verdict: Verdict, message: &str) -> Check {
+    Check { name: name.to_string(), verdict, message: message.to_string() }
 }
 
 fn environment() -> Environment {
@@ -245,7 +245,7 @@ fn counters(rng: &mut Random) -> Vec<Counter> {
                 .for_each(|_| latency.record((f64::from(threads) / rate * 1e9 * rng.exponential()) as u64));
             let broken = store == "broken-rmw" && threads > 1;
             let verdict = if broken { Verdict::Fail } else { Verdict::Pass };
-            let says = match broken {
+            let message = match broken {
                 true => "value 4711 answered twice, by threads 1 and 3: an update was lost",
                 false => "distinct, 1..N, in real-time order, final read is N",
             };
@@ -259,7 +259,7 @@ fn counters(rng: &mut Random) -> Vec<Counter> {
                 rate,
                 latency,
                 errors: 0,
-                check: check("linearizable", verdict, says),
+                check: check("linearizable", verdict, message),
             });
         }
     }

@@ -69,7 +69,7 @@ pub fn tables() -> Vec<Table> {
 }
 
 fn checks() -> Vec<Check> {
-    let of = |what: &str, check: Check| Check { says: format!("{what}: {}", check.says), ..check };
+    let of = |what: &str, check: Check| Check { message: format!("{what}: {}", check.message), ..check };
     let busy = |block: Block| (block.cpu.0 + block.cpu.1) / 100.0;
     let (reads, _, _, queue, wait, _, _) = IOSTAT[0];
     let percentile = format!(

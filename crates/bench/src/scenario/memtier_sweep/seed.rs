@@ -64,7 +64,7 @@ pub fn tables() -> Vec<Table> {
 }
 
 fn checks() -> Vec<Check> {
-    let of = |what: &str, check: Check| Check { says: format!("{what}: {}", check.says), ..check };
+    let of = |what: &str, check: Check| Check { message: format!("{what}: {}", check.message), ..check };
     let (rate, ms, claimed) = HIGHEST;
     let last = POINTS[9];
     let ratios: Vec<(f64, f64)> =

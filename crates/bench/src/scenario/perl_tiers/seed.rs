@@ -66,7 +66,7 @@ fn checks() -> Vec<Check> {
             l2_set: us(remote.write_s) - us(remote.read_s),
         };
         let named = |loops: &str, check: Check| Check {
-            says: format!("{} {loops}: {}", both.name, check.says),
+            message: format!("{} {loops}: {}", both.name, check.message),
             ..check
         };
         [

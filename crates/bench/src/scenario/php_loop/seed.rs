@@ -23,7 +23,7 @@ pub fn tables() -> Vec<Table> {
 }
 
 fn checks() -> Vec<Check> {
-    let of = |check: Check, items: &str| Check { says: format!("{items}: {}", check.says), ..check };
+    let of = |check: Check, items: &str| Check { message: format!("{items}: {}", check.message), ..check };
     ROWS.iter()
         .flat_map(|(items, operations, start, end, printed, _, rate)| {
             let elapsed = labels::elapsed(*start, *end, *printed, 1.0);
