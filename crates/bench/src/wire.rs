@@ -5,11 +5,13 @@
 //! has arrived so far: [`Decoder::next`] says `None` until the next piece is whole, whatever the split.
 
 mod binary;
+mod counting;
 mod meta;
 mod resp;
 mod text;
 
 pub use crate::workload::verb::Verb;
+pub use counting::Counting;
 
 use crate::workload::keys::Names;
 use crate::workload::values::Pool;
@@ -181,10 +183,14 @@ pub enum What<'a> {
     Value(Whose<'a>, &'a [u8]),
     /// It was done: stored, counted, removed, touched.
     Done,
+    /// It was counted, and this is the new value.
+    Count(u64),
     /// There is no such key.
     Miss,
     /// Framing; nothing is said.
     Frame,
+    /// It was not stored, since another client was first; in the server's words.
+    NotStored(&'a [u8]),
     /// It was refused, in the server's words.
     Error(&'a [u8]),
 }

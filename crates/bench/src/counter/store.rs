@@ -4,10 +4,10 @@ mod broken;
 #[cfg(feature = "drivers")]
 mod databases;
 mod memcached;
-mod memcached_binary;
 mod statements;
-mod wire;
 
+use crate::wire::Protocol;
+use memcached::Memcached;
 use statements::{MySqlTable, PostgresTable};
 use std::fmt;
 use std::time::Duration;
@@ -225,7 +225,7 @@ impl Kind {
         match self {
             Self::Memcached => memcached::TEXT_STATEMENT.into(),
             Self::MemcachedMeta => memcached::META_STATEMENT.into(),
-            Self::MemcachedBinary => memcached_binary::STATEMENT.into(),
+            Self::MemcachedBinary => memcached::BINARY_STATEMENT.into(),
             Self::Redis => statements::REDIS.into(),
             Self::MariadbMemory => MySqlTable::MEMORY.statement(sql),
             Self::MariadbInnodb => MySqlTable::INNODB.statement(sql),
@@ -255,13 +255,9 @@ impl Kind {
     /// The store at an address. Nothing is sent yet; an address that cannot be understood is an error.
     pub fn open(self, address: &str, options: Options) -> Result<Box<dyn Store>, Error> {
         Ok(match self {
-            Self::Memcached => {
-                Box::new(memcached::Memcached::new(address, options, memcached::Dialect::Text))
-            }
-            Self::MemcachedMeta => {
-                Box::new(memcached::Memcached::new(address, options, memcached::Dialect::Meta))
-            }
-            Self::MemcachedBinary => Box::new(memcached_binary::Binary::new(address, options)),
+            Self::Memcached => Box::new(Memcached::new(address, options, Protocol::Text)),
+            Self::MemcachedMeta => Box::new(Memcached::new(address, options, Protocol::Meta)),
+            Self::MemcachedBinary => Box::new(Memcached::new(address, options, Protocol::Binary)),
             Self::BrokenRmw => Box::new(broken::Broken::new(address, options)),
             _ => return self.open_database(address, options),
         })

@@ -72,7 +72,7 @@ pub(super) fn prefill(
                 continue;
             }
             let answered = connection.replies(|_, reply| match reply.what {
-                What::Error(words) => {
+                What::Error(words) | What::NotStored(words) => {
                     done.refused += 1;
                     done.said.get_or_insert_with(|| words.escape_ascii().to_string());
                 }

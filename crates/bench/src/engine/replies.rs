@@ -69,14 +69,14 @@ impl Reader {
                     partial.ended.hits += 1;
                     partial.value(*look_aside, asking, whose, data, encoder, tally);
                 }
-                What::Error(words) => {
+                What::Error(words) | What::NotStored(words) => {
                     partial.ended.is_error = true;
                     if said.len() < SAID {
                         said.push(format!("{} answered {}", asking.flight.verb.name(), words.escape_ascii()));
                     }
                 }
-                What::Done if asking.flight.verb != Verb::Set => partial.ended.hits += 1,
-                What::Done | What::Miss | What::Frame => {}
+                What::Done | What::Count(_) if asking.flight.verb != Verb::Set => partial.ended.hits += 1,
+                What::Done | What::Count(_) | What::Miss | What::Frame => {}
             }
             if reply.is_last {
                 partial.finish(*look_aside, asking, reply, steps);

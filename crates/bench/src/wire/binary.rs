@@ -14,9 +14,11 @@ const SET: u8 = 0x01;
 const DELETE: u8 = 0x04;
 const INCREMENT: u8 = 0x05;
 const NOOP: u8 = 0x0a;
+const VERSION: u8 = 0x0b;
 const GETKQ: u8 = 0x0d;
 const TOUCH: u8 = 0x1c;
 const NOT_FOUND: u16 = 1;
+const NOT_STORED: u16 = 5;
 /// An expiry that says: do not make the counter when it is absent.
 const NOT_MADE: u32 = u32::MAX;
 
@@ -61,6 +63,19 @@ pub(super) fn incr(out: &mut Vec<u8>, names: &Names, key: u64) {
     names.write(out, key);
 }
 
+/// Adds 1, or creates the counter at 1, to live for ever.
+pub(super) fn incr_or_create(out: &mut Vec<u8>, names: &Names) {
+    let mut extras = [0; 20];
+    extras[..8].copy_from_slice(&1u64.to_be_bytes());
+    extras[8..16].copy_from_slice(&1u64.to_be_bytes());
+    header(out, INCREMENT, names.bytes(), &extras, 0, 0);
+    names.write(out, 0);
+}
+
+pub(super) fn version(out: &mut Vec<u8>) {
+    header(out, VERSION, 0, &[], 0, 0);
+}
+
 pub(super) fn delete(out: &mut Vec<u8>, names: &Names, key: u64) {
     header(out, DELETE, names.bytes(), &[], 0, 0);
     names.write(out, key);
@@ -71,43 +86,73 @@ pub(super) fn touch(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
     names.write(out, key);
 }
 
+/// The head of a reply.
+struct Head {
+    opcode: u8,
+    status: u16,
+    opaque: u32,
+    /// Where the value begins and ends.
+    value: std::ops::Range<usize>,
+}
+
+impl Head {
+    /// Reads the head of a reply that is there as a whole.
+    fn read(input: &[u8]) -> Result<Option<Self>, Garbage> {
+        if input.first().is_some_and(|magic| *magic != 0x81) {
+            return Err(Garbage::new("not a binary reply", input));
+        }
+        if input.len() < HEADER {
+            return Ok(None);
+        }
+        let key = usize::from(u16::from_be_bytes([input[2], input[3]]));
+        let extras = usize::from(input[4]);
+        let body = u32::from_be_bytes([input[8], input[9], input[10], input[11]]);
+        if u64::from(body) > VALUE_BYTES_MAX || (body as usize) < key + extras {
+            return Err(Garbage::new("a length that cannot be", input));
+        }
+        let end = HEADER + body as usize;
+        Ok((input.len() >= end).then(|| Self {
+            opcode: input[1],
+            status: u16::from_be_bytes([input[6], input[7]]),
+            opaque: u32::from_be_bytes([input[12], input[13], input[14], input[15]]),
+            value: HEADER + extras + key..end,
+        }))
+    }
+}
+
+/// The version in a reply to [`version`].
+pub(super) fn read_version(input: &[u8]) -> Result<Option<&[u8]>, Garbage> {
+    match Head::read(input)? {
+        Some(head) if head.opcode == VERSION && head.status == 0 => Ok(Some(&input[head.value])),
+        Some(_) => Err(Garbage::new("no version of a memcached", input)),
+        None => Ok(None),
+    }
+}
+
 pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>, Garbage> {
-    if input.first().is_some_and(|magic| *magic != 0x81) {
-        return Err(Garbage::new("not a binary reply", input));
-    }
-    if input.len() < HEADER {
-        return Ok(None);
-    }
-    let opcode = input[1];
-    let key = usize::from(u16::from_be_bytes([input[2], input[3]]));
-    let extras = usize::from(input[4]);
-    let status = u16::from_be_bytes([input[6], input[7]]);
-    let body = u32::from_be_bytes([input[8], input[9], input[10], input[11]]);
-    let opaque = u32::from_be_bytes([input[12], input[13], input[14], input[15]]);
-    if u64::from(body) > VALUE_BYTES_MAX || (body as usize) < key + extras {
-        return Err(Garbage::new("a length that cannot be", input));
-    }
-    let consumed = HEADER + body as usize;
-    if input.len() < consumed {
-        return Ok(None);
-    }
-    let value = &input[HEADER + extras + key..consumed];
+    let Some(head) = Head::read(input)? else { return Ok(None) };
+    let consumed = head.value.end;
+    let value = &input[head.value];
     let several = expected.verb == Verb::Get && expected.keys > 1;
-    if opcode != asked_for(expected.verb, several) {
-        if several && opcode == NOOP {
+    if head.opcode != asked_for(expected.verb, several) {
+        if several && head.opcode == NOOP {
             return Ok(Some(Reply { consumed, what: What::Frame, is_last: true }));
         }
         return Err(Garbage::new("a reply to another opcode", input));
     }
     let places = if several { expected.keys } else { 1 };
-    if opaque >= places {
+    if head.opaque >= places {
         return Err(Garbage::new("an opaque that was not sent", input));
     }
-    let what = match (status, expected.verb) {
-        (0, Verb::Get) if several => What::Value(Whose::Index(opaque), value),
+    let what = match (head.status, expected.verb) {
+        (0, Verb::Get) if several => What::Value(Whose::Index(head.opaque), value),
         (0, Verb::Get) => What::Value(Whose::Only, value),
+        (0, Verb::Incr) => {
+            value.try_into().map_or(What::Done, |value| What::Count(u64::from_be_bytes(value)))
+        }
         (0, _) => What::Done,
         (NOT_FOUND, Verb::Get | Verb::Incr | Verb::Delete | Verb::Touch) => What::Miss,
+        (NOT_STORED, _) => What::NotStored(value),
         _ => What::Error(value),
     };
     Ok(Some(Reply { consumed, what, is_last: !several }))

@@ -38,6 +38,13 @@ pub(super) fn incr(out: &mut Vec<u8>, names: &Names, key: u64) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Adds 1, or creates the counter at 1; the new value comes back.
+pub(super) fn incr_or_create(out: &mut Vec<u8>, names: &Names) {
+    out.extend_from_slice(b"ma ");
+    names.write(out, 0);
+    out.extend_from_slice(b" N0 J1 v\r\n");
+}
+
 pub(super) fn delete(out: &mut Vec<u8>, names: &Names, key: u64) {
     out.extend_from_slice(b"md ");
     names.write(out, key);
@@ -54,8 +61,11 @@ pub(super) fn touch(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
 
 pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>, Garbage> {
     let Some((line, next)) = line(input)? else { return Ok(None) };
-    if expected.verb == Verb::Get && line.starts_with(b"VA ") {
-        return value(expected, input, &line[b"VA ".len()..], next);
+    if let (Verb::Get, Some(rest)) = (expected.verb, line.strip_prefix(b"VA ")) {
+        return value(expected, input, rest, next);
+    }
+    if let (Verb::Incr, Some(rest)) = (expected.verb, line.strip_prefix(b"VA ")) {
+        return count(input, rest, next);
     }
     let several = expected.keys > 1;
     let (what, is_last) = match (expected.verb, first_word(line)) {
@@ -63,11 +73,20 @@ pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>
         (Verb::Get, b"EN") => (What::Miss, !several),
         (Verb::Set | Verb::Incr | Verb::Delete | Verb::Touch, b"HD") => (What::Done, true),
         (Verb::Touch, b"EN") | (Verb::Incr | Verb::Delete, b"NF") => (What::Miss, true),
-        (Verb::Set | Verb::Incr, b"NS") => (What::Error(line), true),
+        (Verb::Set | Verb::Incr, b"NS") => (What::NotStored(line), true),
         _ if text::is_error(line) => (What::Error(line), !several),
         _ => return Err(Garbage::new("not a reply to what was asked", input)),
     };
     Ok(Some(Reply { consumed: next, what, is_last }))
+}
+
+/// The value that an increment was asked to return.
+fn count<'a>(input: &'a [u8], rest: &[u8], next: usize) -> Result<Option<Reply<'a>>, Garbage> {
+    let garbage = || Garbage::new("a counter that is no number", input);
+    let bytes = number(rest.split(|byte| *byte == b' ').next().unwrap_or_default()).ok_or_else(garbage)?;
+    let Some((data, next)) = block(input, next, bytes)? else { return Ok(None) };
+    let value = number(data.trim_ascii_end()).ok_or_else(garbage)?;
+    Ok(Some(Reply { consumed: next, what: What::Count(value), is_last: true }))
 }
 
 fn first_word(line: &[u8]) -> &[u8] {

@@ -116,7 +116,7 @@ impl Progress {
                 Ok(Some(Reply { consumed: next, what, is_last }))
             }
             (b'+', Verb::Set) if rest == b"OK" => is_whole(What::Done),
-            (b':', Verb::Incr) if number(rest).is_some() => is_whole(What::Done),
+            (b':', Verb::Incr) => is_whole(What::Count(number(rest).ok_or_else(garbage)?)),
             (b':', Verb::Delete | Verb::Touch) if rest == b"1" => is_whole(What::Done),
             (b':', Verb::Delete | Verb::Touch) if rest == b"0" => is_whole(What::Miss),
             _ => Err(garbage()),

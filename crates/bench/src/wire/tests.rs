@@ -19,7 +19,9 @@ fn said(protocol: Protocol, ask: impl Fn(&Encoder, &mut Vec<u8>)) -> String {
 enum Seen {
     Value(Option<u32>, Vec<u8>),
     Done,
+    Count(u64),
     Miss,
+    NotStored,
     Error(String),
     Last,
 }
@@ -42,6 +44,8 @@ fn read(protocol: Protocol, expected: Expected, reply: &[u8], split: usize) -> R
                     seen.push(Seen::Value(whose, data.to_vec()));
                 }
                 What::Done => seen.push(Seen::Done),
+                What::Count(value) => seen.push(Seen::Count(value)),
+                What::NotStored(_) => seen.push(Seen::NotStored),
                 What::Miss => seen.push(Seen::Miss),
                 What::Frame => {}
                 What::Error(words) => seen.push(Seen::Error(words.escape_ascii().to_string())),
@@ -102,8 +106,8 @@ fn cases() -> Vec<Case> {
         ),
         row(Text, Set, 1, b"STORED\r\n", vec![Done]),
         row(Text, Set, 1, b"SERVER_ERROR out of memory\r\n", vec![error("SERVER_ERROR out of memory")]),
-        row(Text, Incr, 1, b"12\r\n", vec![Done]),
-        row(Text, Incr, 1, b"9 \r\n", vec![Done]),
+        row(Text, Incr, 1, b"12\r\n", vec![Seen::Count(12)]),
+        row(Text, Incr, 1, b"9 \r\n", vec![Seen::Count(9)]),
         row(Text, Incr, 1, b"NOT_FOUND\r\n", vec![Miss]),
         row(Text, Delete, 1, b"DELETED\r\n", vec![Done]),
         row(Text, Touch, 1, b"TOUCHED\r\n", vec![Done]),
@@ -118,6 +122,10 @@ fn cases() -> Vec<Case> {
             vec![value(Some(0), b"abc"), value(Some(2), b"")],
         ),
         row(Meta, Set, 1, b"HD\r\n", vec![Done]),
+        row(Text, Set, 1, b"NOT_STORED\r\n", vec![Seen::NotStored]),
+        row(Meta, Incr, 1, b"VA 2\r\n41\r\n", vec![Seen::Count(41)]),
+        row(Meta, Incr, 1, b"HD\r\n", vec![Done]),
+        row(Binary, Incr, 1, &binary(5, 5, 0, &[], b"Not stored."), vec![Seen::NotStored]),
         row(Meta, Incr, 1, b"NF\r\n", vec![Miss]),
         row(Meta, Delete, 1, b"HD\r\n", vec![Done]),
         row(Meta, Touch, 1, b"EN\r\n", vec![Miss]),
@@ -126,7 +134,7 @@ fn cases() -> Vec<Case> {
         row(Binary, Get, 3, &several.concat(), vec![value(Some(1), b"one"), value(Some(2), b"")]),
         row(Binary, Set, 1, &binary(1, 0, 0, &[], b""), vec![Done]),
         row(Binary, Set, 1, &binary(1, 3, 0, &[], b"Too large."), vec![error("Too large.")]),
-        row(Binary, Incr, 1, &binary(5, 0, 0, &[], &[0; 8]), vec![Done]),
+        row(Binary, Incr, 1, &binary(5, 0, 0, &[], &7u64.to_be_bytes()), vec![Seen::Count(7)]),
         row(Binary, Touch, 1, &binary(0x1c, 1, 0, &[], b""), vec![Miss]),
         row(Resp2, Get, 1, b"$3\r\nabc\r\n", vec![value(None, b"abc")]),
         row(Resp2, Get, 1, b"$-1\r\n", vec![Miss]),
@@ -139,7 +147,7 @@ fn cases() -> Vec<Case> {
         ),
         row(Resp2, Set, 1, b"+OK\r\n", vec![Done]),
         row(Resp2, Set, 1, b"-OOM no memory\r\n", vec![error("OOM no memory")]),
-        row(Resp2, Incr, 1, b":5\r\n", vec![Done]),
+        row(Resp2, Incr, 1, b":5\r\n", vec![Seen::Count(5)]),
         row(Resp2, Delete, 1, b":0\r\n", vec![Miss]),
         row(Resp2, Touch, 1, b":1\r\n", vec![Done]),
     ]
@@ -215,6 +223,30 @@ fn any_bytes_at_all_do_not_panic() {
             let _ = decoder.next(Expected { verb, keys }, &input);
         }
     }
+}
+
+#[test]
+fn a_counter_is_asked_for_as_its_statement_says() {
+    let said = |protocol, ask: fn(&Counting, &mut Vec<u8>)| {
+        let mut out = Vec::new();
+        ask(&Counting::new(protocol, "c"), &mut out);
+        out.escape_ascii().to_string()
+    };
+    assert_eq!(said(Protocol::Text, Counting::increment), r"incr c 1\r\n");
+    assert_eq!(said(Protocol::Text, Counting::create), r"add c 0 0 1\r\n1\r\n");
+    assert_eq!(said(Protocol::Text, |counter, out| counter.set(out, 42)), r"set c 0 0 2\r\n42\r\n");
+    assert_eq!(said(Protocol::Meta, Counting::increment), r"ma c N0 J1 v\r\n");
+    assert_eq!(said(Protocol::Text, Counting::delete), r"delete c\r\n");
+    let mut out = Vec::new();
+    Counting::new(Protocol::Binary, "c").increment(&mut out);
+    assert_eq!((out.len(), out[1], out[4]), (45, 5, 20));
+    assert_eq!(out[24..40], [[0, 0, 0, 0, 0, 0, 0, 1]; 2].concat()[..]);
+    assert_eq!(out[40..], *b"\0\0\0\0c");
+    let version = |protocol, reply: &[u8]| Counting::new(protocol, "c").read_version(reply);
+    assert_eq!(version(Protocol::Text, b"VERSION 1.6\r\n"), Ok(Some("1.6".to_string())));
+    assert_eq!(version(Protocol::Binary, &binary(0x0b, 0, 0, &[], b"1.6")), Ok(Some("1.6".to_string())));
+    assert_eq!(version(Protocol::Meta, b"VERSION"), Ok(None));
+    assert!(version(Protocol::Text, b"ERROR\r\n").is_err());
 }
 
 #[test]

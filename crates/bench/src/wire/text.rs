@@ -22,6 +22,14 @@ pub(super) fn set_head(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32, e
     out.extend_from_slice(b"\r\n");
 }
 
+/// A whole request that stores a short value for ever, by `set` or `add`.
+pub(super) fn store(out: &mut Vec<u8>, command: &str, names: &Names, value: &str) {
+    out.extend_from_slice(command.as_bytes());
+    out.push(b' ');
+    names.write(out, 0);
+    out.extend_from_slice(format!(" 0 0 {}\r\n{value}\r\n", value.len()).as_bytes());
+}
+
 pub(super) fn incr(out: &mut Vec<u8>, names: &Names, key: u64) {
     out.extend_from_slice(b"incr ");
     names.write(out, key);
@@ -52,7 +60,10 @@ pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>
         (Verb::Set, b"STORED") | (Verb::Delete, b"DELETED") | (Verb::Touch, b"TOUCHED") => What::Done,
         (Verb::Incr | Verb::Delete | Verb::Touch, b"NOT_FOUND") => What::Miss,
         // memcached pads a counter that became shorter with spaces.
-        (Verb::Incr, digits) if number(digits.trim_ascii_end()).is_some() => What::Done,
+        (Verb::Incr, digits) if number(digits.trim_ascii_end()).is_some() => {
+            What::Count(number(digits.trim_ascii_end()).unwrap_or_default())
+        }
+        (_, b"NOT_STORED") => What::NotStored(line),
         (_, said) if is_error(said) => What::Error(said),
         _ => return Err(Garbage::new("not a reply to what was asked", input)),
     };
@@ -62,7 +73,7 @@ pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>
 /// Whether a line refuses a request, in any of the ways that servers do.
 pub(super) fn is_error(line: &[u8]) -> bool {
     let starts = |word: &[u8]| line.starts_with(word);
-    starts(b"ERROR") || starts(b"CLIENT_ERROR") || starts(b"SERVER_ERROR") || line == b"NOT_STORED"
+    starts(b"ERROR") || starts(b"CLIENT_ERROR") || starts(b"SERVER_ERROR")
 }
 
 fn value<'a>(

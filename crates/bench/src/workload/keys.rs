@@ -40,6 +40,12 @@ impl Names {
         Ok(Self { prefix: prefix.to_vec(), digits, prefix_hash: hash_of(prefix, digits) })
     }
 
+    /// Returns one fixed name, that of the number 0.
+    pub fn one(name: &str) -> Self {
+        let prefix = name.as_bytes().to_vec();
+        Self { prefix_hash: hash_of(&prefix, 0), prefix, digits: 0 }
+    }
+
     /// The names of counters: one letter longer, so that they never meet those of values.
     ///
     /// # Errors

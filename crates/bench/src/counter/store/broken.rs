@@ -1,11 +1,11 @@
 //! A counter that is wrong on purpose: get, add one, set. It is the negative control of the verdict.
 //!
 //! On its own this may go well for a long time. So the first increments after a reset are made to collide:
-//! whoever has read waits, before it writes, until a second connection has read too. Both then answer 1.
+//! a connection that has read waits, before it writes, until a second connection has read too. Both then answer 1.
 
-use super::memcached::{delete, get, unexpected, version};
-use super::wire::Wire;
-use super::{Error, Failure, KEY, Options, Store, Worker};
+use super::memcached::{Answer, Connection, Memcached};
+use super::{Error, Failure, Options, Store, Worker};
+use crate::wire::{Protocol, Verb};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// An increment.
@@ -45,25 +45,22 @@ impl Meeting {
 
 /// A server.
 pub struct Broken {
-    address: String,
-    options: Options,
+    server: Memcached,
+    timeout: std::time::Duration,
     meeting: Arc<Meeting>,
 }
 
 impl Broken {
     /// At an address.
     pub fn new(address: &str, options: Options) -> Self {
-        Self { address: address.into(), options, meeting: Arc::default() }
-    }
-
-    fn wire(&self) -> Result<Wire, Error> {
-        Wire::connect(&self.address, self.options.timeout)
+        let server = Memcached::new(address, options, Protocol::Text);
+        Self { server, timeout: options.timeout, meeting: Arc::default() }
     }
 }
 
 impl Store for Broken {
     fn version(&self) -> Result<String, Error> {
-        version(&mut self.wire()?)
+        self.server.version()
     }
 
     fn prepare(&self) -> Result<(), Error> {
@@ -71,37 +68,35 @@ impl Store for Broken {
     }
 
     fn reset(&self) -> Result<(), Error> {
-        delete(&mut self.wire()?)?;
+        self.server.reset()?;
         self.meeting.state().readers = 0;
         Ok(())
     }
 
     fn connect(&self) -> Result<Box<dyn Worker>, Error> {
-        let wire = self.wire()?;
+        let connection = self.server.connection()?;
         self.meeting.state().workers += 1;
-        Ok(Box::new(Careless { wire, meeting: self.meeting.clone(), timeout: self.options.timeout }))
+        Ok(Box::new(Careless { connection, meeting: self.meeting.clone(), timeout: self.timeout }))
     }
 
     fn read(&self) -> Result<u64, Error> {
-        Ok(get(&mut self.wire()?)?.unwrap_or(0))
+        self.server.read()
     }
 }
 
 struct Careless {
-    wire: Wire,
+    connection: Connection,
     meeting: Arc<Meeting>,
     timeout: std::time::Duration,
 }
 
 impl Worker for Careless {
     fn increment(&mut self) -> Result<u64, Failure> {
-        let value = get(&mut self.wire)?.unwrap_or(0) + 1;
+        let value = self.connection.get()?.unwrap_or(0) + 1;
         self.meeting.read_done(self.timeout);
-        let text = value.to_string();
-        let request = format!("set {KEY} 0 0 {}\r\n{text}\r\n", text.len());
-        match self.wire.ask(request.as_bytes())?.as_str() {
-            "STORED" => Ok(value),
-            answer => Err(unexpected(answer)),
+        match self.connection.ask(Verb::Set, |counter, out| counter.set(out, value))? {
+            Answer::Done => Ok(value),
+            answer => Err(answer.unexpected("set")),
         }
     }
 }
