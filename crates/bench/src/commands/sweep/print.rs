@@ -1,0 +1,72 @@
+//! A sweep on the terminal: a line for each point, and the conclusions below.
+
+use super::verdict::is_spoiled;
+use crate::result::{Curve, Estimate, Run};
+use crate::stats::search::Found;
+use crate::{show, sweep};
+
+/// With fewer columns only the rate and p99 are shown.
+const WIDE: usize = 76;
+
+/// Returns the line above the points.
+pub(super) fn head(width: usize) -> String {
+    match width >= WIDE {
+        true => format!(
+            "{:>10}{:>12}{:>10}{:>10}{:>10}{:>10}{:>11}",
+            "at", "rate", "mean", "p50", "p99", "p99.9", "us CPU/op"
+        ),
+        false => format!("{:>9}{:>12}{:>10}", "at", "rate", "p99"),
+    }
+}
+
+/// Returns the line of one point.
+pub(super) fn row(at: f64, run: &Run, width: usize) -> String {
+    let point = sweep::point(at, run);
+    let time = |ns: f64| show::time(ns).replace(' ', "");
+    if width < WIDE {
+        return format!(
+            "{:>9}{:>12}{:>10}",
+            show::count(at as u64),
+            show::rate(point.rate),
+            time(point.p99_ns as f64)
+        );
+    }
+    let cpu = point.server_cpu_us.map_or_else(|| "-".to_string(), |us| format!("{us:.2}"));
+    let mark = if is_spoiled(run) { " !" } else { "" };
+    format!(
+        "{:>10}{:>12}{:>10}{:>10}{:>10}{:>10}{cpu:>11}{mark}",
+        show::count(at as u64),
+        show::rate(point.rate),
+        time(point.mean_ns),
+        time(point.p50_ns as f64),
+        time(point.p99_ns as f64),
+        time(point.p999_ns as f64),
+    )
+}
+
+/// Returns the capacity, the highest rate and the knee, a line each.
+pub(super) fn conclusions(curve: &Curve, found: Option<Found>) -> String {
+    let estimate =
+        |e: Estimate| format!("{} [{}, {}]", show::rate(e.estimate), show::rate(e.least), show::rate(e.most));
+    let mut text = String::new();
+    let mut tell = |name: &str, message: String| text += &format!("{name:<9} {message}\n");
+    if let Some(slo) = curve.slo {
+        let message = match (curve.slo_capacity, found) {
+            (Some(capacity), _) => estimate(capacity),
+            (None, Some(Found::Above(rate))) => format!("above {}, the highest rate tried", show::rate(rate)),
+            (None, Some(Found::Below(rate))) => format!("below {}", show::rate(rate)),
+            (None, Some(Found::Between(a, b))) => {
+                format!("between {} and {}: --budget was too short", show::rate(a), show::rate(b))
+            }
+            (None, _) => "not crossed by these points".to_string(),
+        };
+        tell("capacity", format!("{message} within {}", sweep::slo_words(slo)));
+    }
+    if let Some(rate) = curve.max_rate {
+        tell("highest", estimate(rate));
+    }
+    if let Some(knee) = curve.knee {
+        tell("knee", format!("{} (rate over mean latency is highest)", estimate(knee)));
+    }
+    text
+}
