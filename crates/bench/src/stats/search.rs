@@ -98,33 +98,57 @@ pub enum Found {
     Between(f64, f64),
 }
 
-const CLIMB: f64 = 1.5;
-/// The bracket is narrow enough for a straight line when its ends differ by this factor.
-const BRACKET: f64 = 1.10;
-const SHORT_SECONDS: u32 = 2;
-const LONG_SECONDS: u32 = 4;
-/// Probes around the crossing before the interval is believed.
-const PROBES_MIN: usize = 15;
-/// Probes that are drawn together, one of each side.
-const BLOCK: usize = 3;
-/// Looking at an interval after every probe and stopping at a lucky one would make it too narrow: so it must
-/// be this much narrower than asked.
-const MARGIN: f64 = 0.8;
-/// Probes farther than this (in logarithms of the rate) from the crossing are no part of the line.
-const NEAR: f64 = 0.10;
-/// Least and greatest slope of the line: below the least, latency hardly depends on the rate.
-const SLOPE: (f64, f64) = (0.5, 200.0);
+/// The constants of the search. The tests below hold the whole set to its promise: of twenty intervals, eighteen
+/// hold the capacity.
+struct Tuning {
+    /// The factor between two rates of the climb.
+    climb: f64,
+    /// The bracket is narrow enough for a straight line when its ends differ by this factor.
+    bracket: f64,
+    /// Seconds of a probe while it climbs and halves.
+    short_seconds: u32,
+    /// Seconds of a probe while it settles.
+    long_seconds: u32,
+    /// Probes around the crossing before the first interval is computed.
+    probes_min: usize,
+    /// Probes that are drawn together, one of each side.
+    block: usize,
+    /// How much narrower than asked an interval has to be: one is computed after every block, and to stop at a
+    /// lucky one would make intervals too narrow.
+    margin: f64,
+    /// Probes farther than this from the crossing, in logarithms of the rate, are no part of the line.
+    near: f64,
+    /// The least slope of the line: below it, latency hardly depends on the rate.
+    slope_min: f64,
+    /// The greatest slope of the line.
+    slope_max: f64,
+    /// A block of which every second is this far on one side of the bound, in logarithms of p99 / bound, is not
+    /// near the crossing: a short probe that found otherwise was wrong.
+    far: f64,
+    /// Seconds from which a slope is known well enough to leave others out.
+    points_min: usize,
+}
 
-/// Where every second of a block is so far on one side of the bound (in logarithms of p99 / bound), the crossing
-/// is not: a short probe that found otherwise was wrong.
-const FAR: f64 = 0.9;
+const TUNING: Tuning = Tuning {
+    climb: 1.5,
+    bracket: 1.10,
+    short_seconds: 2,
+    long_seconds: 4,
+    probes_min: 15,
+    block: 3,
+    margin: 0.8,
+    near: 0.10,
+    slope_min: 0.5,
+    slope_max: 200.0,
+    far: 0.9,
+    points_min: 24,
+};
 
-/// Seconds from which a slope is known well enough to leave others out.
-const POINTS_MIN: usize = 24;
-
-/// How far from the crossing to probe, in logarithms of the rate: for a fifth more and less latency.
-fn apart(slope: f64) -> f64 {
-    (0.2 / slope).clamp(0.005, 0.04)
+impl Tuning {
+    /// Returns how far from the crossing to probe, in logarithms of the rate: for a fifth more and less latency.
+    fn apart(slope: f64) -> f64 {
+        (0.2 / slope).clamp(0.005, 0.04)
+    }
 }
 
 /// A search under way.
@@ -160,13 +184,15 @@ impl Search {
         let lowest = self.plan.start_rate / 1000.0;
         match (self.passed, self.failed) {
             _ if self.settling_since.is_some() => self.settle(),
-            (None, None) => self.probe(self.plan.start_rate, SHORT_SECONDS),
+            (None, None) => self.probe(self.plan.start_rate, TUNING.short_seconds),
             (Some(passed), None) if passed >= self.plan.highest_rate => Step::Done(Found::Above(passed)),
-            (Some(passed), None) => self.probe((passed * CLIMB).min(self.plan.highest_rate), SHORT_SECONDS),
-            (None, Some(failed)) if failed / CLIMB < lowest => Step::Done(Found::Below(failed)),
-            (None, Some(failed)) => self.probe(failed / CLIMB, SHORT_SECONDS),
-            (Some(passed), Some(failed)) if failed / passed > BRACKET => {
-                self.probe((passed * failed).sqrt(), SHORT_SECONDS)
+            (Some(passed), None) => {
+                self.probe((passed * TUNING.climb).min(self.plan.highest_rate), TUNING.short_seconds)
+            }
+            (None, Some(failed)) if failed / TUNING.climb < lowest => Step::Done(Found::Below(failed)),
+            (None, Some(failed)) => self.probe(failed / TUNING.climb, TUNING.short_seconds),
+            (Some(passed), Some(failed)) if failed / passed > TUNING.bracket => {
+                self.probe((passed * failed).sqrt(), TUNING.short_seconds)
             }
             (Some(_), Some(_)) => {
                 self.settling_since = Some(self.probes.len());
@@ -217,13 +243,13 @@ impl Search {
         let middle = (self.passed.unwrap_or(1.0) * self.failed.unwrap_or(1.0)).sqrt().ln();
         let (crossing, slope) = self.line(&all, middle).unwrap_or((middle, 10.0));
         let settled = self.probes.len() - self.settling_since.unwrap_or(0);
-        let over = self.spent_seconds + f64::from(LONG_SECONDS) + self.plan.settle_seconds
+        let over = self.spent_seconds + f64::from(TUNING.long_seconds) + self.plan.settle_seconds
             > self.plan.budget_seconds;
-        if settled >= PROBES_MIN && settled.is_multiple_of(3) || over {
+        if settled >= TUNING.probes_min && settled.is_multiple_of(3) || over {
             let found = self.interval(crossing);
             let wide = |e: &Estimate| (e.most - e.least) / 2.0 / e.estimate;
             match found {
-                Some(capacity) if wide(&capacity) <= self.plan.half_width * MARGIN => {
+                Some(capacity) if wide(&capacity) <= self.plan.half_width * TUNING.margin => {
                     return Step::Done(Found::At { capacity, narrow: true });
                 }
                 Some(capacity) if over => {
@@ -235,16 +261,19 @@ impl Search {
         }
         // Three rates in turn, each three beginning at another one: near enough to be a straight line, far
         // enough to see its slope.
-        let apart = apart(slope);
+        let apart = Tuning::apart(slope);
         let side = [[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]][settled / 3 % 3][settled % 3];
-        self.probe((crossing + side * apart).exp().min(self.plan.highest_rate), LONG_SECONDS)
+        self.probe((crossing + side * apart).exp().min(self.plan.highest_rate), TUNING.long_seconds)
     }
 
     /// What the last block says passed and failed, where it shows that the crossing is not near it.
     fn elsewhere(&self) -> Option<(Option<f64>, Option<f64>)> {
         let settled = &self.probes[self.settling_since?..];
-        let last = settled.last_chunk::<BLOCK>().filter(|_| settled.len().is_multiple_of(BLOCK))?;
-        let is_all = |side: f64| last.iter().all(|(_, seconds)| seconds.iter().all(|y| y * side >= FAR));
+        let last = settled
+            .last_chunk::<{ TUNING.block }>()
+            .filter(|_| settled.len().is_multiple_of(TUNING.block))?;
+        let is_all =
+            |side: f64| last.iter().all(|(_, seconds)| seconds.iter().all(|y| y * side >= TUNING.far));
         let rates = last.each_ref().map(|(x, _)| x.exp());
         if is_all(-1.0) {
             Some((rates.into_iter().reduce(f64::max), None))
@@ -258,7 +287,7 @@ impl Search {
     /// The crossing and slope of the line through the given probes, as far as they are near `middle`.
     fn line(&self, chosen: &[usize], middle: f64) -> Option<(f64, f64)> {
         let mut middle = middle;
-        let mut near_by = NEAR;
+        let mut near_by = TUNING.near;
         let mut found = None;
         for _ in 0..3 {
             let near =
@@ -272,27 +301,32 @@ impl Search {
             let (mean_x, mean_y) = (mean(&xs), mean(&ys));
             let across: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
             let along: f64 = xs.iter().map(|x| (x - mean_x).powi(2)).sum();
-            let slope = if along > 0.0 { across / along } else { SLOPE.1 };
-            let slope = slope.clamp(SLOPE.0, SLOPE.1);
+            let slope = if along > 0.0 { across / along } else { TUNING.slope_max };
+            let slope = slope.clamp(TUNING.slope_min, TUNING.slope_max);
             // Latency is a curve: once the slope is known, what is farther than it takes would only bend the
             // line.
-            near_by = if points.len() >= POINTS_MIN { (2.5 * apart(slope)).min(NEAR) } else { NEAR };
+            near_by = if points.len() >= TUNING.points_min {
+                (2.5 * Tuning::apart(slope)).min(TUNING.near)
+            } else {
+                TUNING.near
+            };
             // A line far from flat can still be a bad guess from two seconds: never leave the points behind.
-            middle = (mean_x - mean_y / slope).clamp(middle - NEAR, middle + NEAR);
+            middle = (mean_x - mean_y / slope).clamp(middle - TUNING.near, middle + TUNING.near);
             found = Some((middle, slope));
         }
         found
     }
 
     fn interval(&mut self, crossing: f64) -> Option<Estimate> {
-        let near: Vec<usize> =
-            (0..self.probes.len()).filter(|at| (self.probes[*at].0 - crossing).abs() <= NEAR).collect();
+        let near: Vec<usize> = (0..self.probes.len())
+            .filter(|at| (self.probes[*at].0 - crossing).abs() <= TUNING.near)
+            .collect();
         let (crossing, slope) = self.line(&near, crossing)?;
         let mut rng = self.rng.clone();
         let mut chosen = near.clone();
         let mut resampled: Vec<f64> = (0..RESAMPLES)
             .filter_map(|_| {
-                for block in chosen.chunks_mut(BLOCK) {
+                for block in chosen.chunks_mut(TUNING.block) {
                     let start = rng.index(near.len());
                     (start..).zip(block).for_each(|(at, probe)| *probe = near[at % near.len()]);
                 }
@@ -304,7 +338,7 @@ impl Search {
         let found = percentile_interval(crossing, &mut resampled, stretch)?;
         // What a straight line through a queue's curve is off by, at the most, and a little for the host's
         // own drift.
-        let bend = apart(slope) / 4.0;
+        let bend = Tuning::apart(slope) / 4.0;
         let (least, most) = ((found.least - bend).exp(), (found.most + bend).exp());
         Some(Estimate { least, estimate: found.estimate.exp(), most })
     }
