@@ -30,15 +30,23 @@ use crate::show;
 
 /// The share of the window that the busiest thread may run.
 pub const THREAD_MAX: f64 = 0.90;
+/// The share of the window that a thread may wait for a CPU before the check warns.
+const WAITING_MAX: f64 = 0.10;
 /// The share of the ceiling that an open loop may reach.
 pub const CEILING_MAX: f64 = 0.70;
-/// The share of p99 of the response that p99 of the slip may be, or else the share by which the response's p99 may
-/// be over the service's: then those that slipped were not those that took long.
+/// The share of p99 of the response that p99 of the slip may be. A larger slip counts only if the response's p99 is
+/// over the service's by this share too: else the requests that slipped are not those that took long.
 pub const SLIP_MAX: f64 = 0.10;
-/// How far rate times time may be from the requests in flight.
+/// The shares of an open loop's rate below which the check fails and warns.
+const RATE_MIN: (f64, f64) = (0.95, 0.99);
+/// How far rate times time may be from the requests in flight, as a share of these.
 pub const LITTLE_MAX: f64 = 0.05;
+/// Rounds of a closed loop with fewer of which the edges of the window weigh more than [`LITTLE_MAX`].
+const ROUNDS_MIN: f64 = 100.0;
 /// The share of gets that have to find something.
 pub const HITS_MIN: f64 = 0.01;
+/// The share of requests that may be refused.
+const ERRORS_MAX: f64 = 0.01;
 
 /// The checks of a run.
 pub fn checks(plan: &Plan, run: &Run) -> Vec<Check> {
@@ -54,45 +62,85 @@ fn check(name: &str, verdict: Verdict, message: String) -> Check {
     Check { name: name.to_string(), verdict, message }
 }
 
-fn generator(plan: &Plan, run: &Run) -> Option<Check> {
-    let busiest = run.generator.busiest_thread;
-    let is_open = matches!(plan.load, Load::Open { .. });
-    let mut verdict = Verdict::Pass;
-    let mut message = format!("busiest thread {:.0} % of a CPU", busiest * 100.0);
-    if busiest >= THREAD_MAX {
-        verdict = Verdict::Fail;
-        message += ", no room: use more threads (-t) or fewer requests";
+/// A verdict under way: the worst so far, and its figures.
+struct Finding {
+    verdict: Verdict,
+    message: String,
+}
+
+impl Finding {
+    fn fail(&mut self) {
+        self.verdict = Verdict::Fail;
     }
-    match run.generator.ceiling {
-        Some(ceiling) if ceiling > 0.0 => {
-            let share = run.rate() / ceiling;
-            let how = if plan.tls.is_some() { " without TLS" } else { "" };
-            message += &format!(", {:.0} % of its ceiling{how} {}", share * 100.0, show::rate(ceiling));
-            if is_open && share > CEILING_MAX {
-                verdict = Verdict::Fail;
-                message += " (70 % is the most)";
-            }
+
+    fn warn(&mut self) {
+        if self.verdict == Verdict::Pass {
+            self.verdict = Verdict::Warn;
         }
-        _ if is_open => message += ", not calibrated",
-        _ => {}
     }
-    if is_open {
+
+    /// The busiest thread has to have room.
+    fn thread(&mut self, busiest: f64) {
+        self.message += &format!("busiest thread {:.0} % of a CPU", busiest * 100.0);
+        if busiest >= THREAD_MAX {
+            self.fail();
+            self.message += ", no room: use more threads (-t) or fewer requests";
+        }
+    }
+
+    /// An open loop has to stay away from the ceiling.
+    fn ceiling(&mut self, plan: &Plan, run: &Run, is_open: bool) {
+        let Some(ceiling) = run.generator.ceiling.filter(|ceiling| *ceiling > 0.0) else {
+            self.message += if is_open { ", not calibrated" } else { "" };
+            return;
+        };
+        let share = run.rate() / ceiling;
+        let how = if plan.tls.is_some() { " without TLS" } else { "" };
+        self.message += &format!(", {:.0} % of its ceiling{how} {}", share * 100.0, show::rate(ceiling));
+        if is_open && share > CEILING_MAX {
+            self.fail();
+            self.message += &format!(" ({:.0} % is the most)", CEILING_MAX * 100.0);
+        }
+    }
+
+    /// Requests of an open loop have to be sent when they are due.
+    fn slip(&mut self, run: &Run) {
         let slip = run.slip.quantile_ns(0.99) as f64;
         let [response, service] = [run.response(), run.service()].map(|times| times.quantile_ns(0.99) as f64);
-        message += &format!(", slip p99 {}", show::time(slip));
-        if slip >= SLIP_MAX * response && slip > 0.0 {
-            let shows = response - service >= SLIP_MAX * response;
-            verdict = if shows { Verdict::Fail } else { verdict };
-            let how = if shows { "10 % is the most" } else { "it shows in less than 10 % of it" };
-            message += &format!(" of {} ({how})", show::time(response));
+        self.message += &format!(", slip p99 {}", show::time(slip));
+        if slip < SLIP_MAX * response || slip <= 0.0 {
+            return;
+        }
+        let percent = SLIP_MAX * 100.0;
+        let how = if response - service >= SLIP_MAX * response {
+            self.fail();
+            format!("{percent:.0} % is the most")
+        } else {
+            format!("it shows in less than {percent:.0} % of it")
+        };
+        self.message += &format!(" of {} ({how})", show::time(response));
+    }
+
+    /// A thread that can run should run.
+    fn waiting(&mut self, waited: f64) {
+        if waited > WAITING_MAX {
+            self.warn();
+            let percent = waited * 100.0;
+            self.message += &format!(", waited for a CPU {percent:.0} % of the time: pin it (--cpus)");
         }
     }
-    let waited = run.generator.most_waiting_thread;
-    if waited > 0.10 {
-        verdict = if verdict == Verdict::Fail { verdict } else { Verdict::Warn };
-        message += &format!(", waited for a CPU {:.0} % of the time: pin it (--cpus)", waited * 100.0);
+}
+
+fn generator(plan: &Plan, run: &Run) -> Option<Check> {
+    let is_open = matches!(plan.load, Load::Open { .. });
+    let mut finding = Finding { verdict: Verdict::Pass, message: String::new() };
+    finding.thread(run.generator.busiest_thread);
+    finding.ceiling(plan, run, is_open);
+    if is_open {
+        finding.slip(run);
     }
-    Some(check("generator", verdict, message))
+    finding.waiting(run.generator.most_waiting_thread);
+    Some(check("generator", finding.verdict, finding.message))
 }
 
 fn rate(plan: &Plan, run: &Run) -> Option<Check> {
@@ -107,8 +155,8 @@ fn rate(plan: &Plan, run: &Run) -> Option<Check> {
     let noise = 4.0 / (run.count() as f64).sqrt();
     let verdict = match share {
         _ if run.cut_short.is_some() => Verdict::Skipped,
-        share if share < 0.95 - noise => Verdict::Fail,
-        share if share < 0.99 - noise || run.dropped > 0 => Verdict::Warn,
+        share if share < RATE_MIN.0 - noise => Verdict::Fail,
+        share if share < RATE_MIN.1 - noise || run.dropped > 0 => Verdict::Warn,
         _ => Verdict::Pass,
     };
     Some(check("rate", verdict, message))
@@ -120,7 +168,7 @@ fn little(plan: &Plan, run: &Run) -> Option<Check> {
     let product = run.rate() * run.response().mean_ns() / 1e9;
     let message = format!("X*R {product:.2} against {in_flight:.0} in flight");
     // With so few rounds, the edges of the window weigh more than the check is fine.
-    let is_short = (run.count() as f64) < 100.0 * in_flight;
+    let is_short = (run.count() as f64) < ROUNDS_MIN * in_flight;
     let verdict = match (product / in_flight - 1.0).abs() {
         _ if run.cut_short.is_some() || is_short || plan.requests.is_some() => Verdict::Skipped,
         off if off > LITTLE_MAX => Verdict::Fail,
@@ -158,7 +206,7 @@ fn errors(run: &Run) -> Option<Check> {
         return None;
     }
     let said = run.errors_said.first().map_or("", String::as_str);
-    let is_many = errors as f64 > 0.01 * run.count() as f64;
+    let is_many = errors as f64 > ERRORS_MAX * run.count() as f64;
     let verdict = if is_many { Verdict::Fail } else { Verdict::Warn };
     Some(check("errors", verdict, format!("{} were refused: {said}", show::count(errors))))
 }
