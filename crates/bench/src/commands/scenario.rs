@@ -141,15 +141,7 @@ fn show(scenario: &Scenario, width: usize) {
 
 fn play(args: &RunArgs, width: usize) -> Result<Exit, Failure> {
     let scenarios = chosen(&args.names)?;
-    let options = Options {
-        larder: larder(args.larder.as_deref())?,
-        peers: match &args.peers {
-            None => Peer::ALL.to_vec(),
-            Some(peers) => peers.iter().copied().flatten().collect(),
-        },
-        as_seed: args.as_seed,
-        mongodb: args.mongodb.clone(),
-    };
+    let options = args.options()?;
     writable(args)?;
     let parent = args.folder.clone().unwrap_or_else(std::env::temp_dir);
     let no_place = |e: io::Error| Failure::error(format!("{}: {e}; say --folder DIR", parent.display()));
@@ -203,6 +195,17 @@ fn play(args: &RunArgs, width: usize) -> Result<Exit, Failure> {
         () if !is_certified => Exit::NotCertified,
         () => Exit::Ok,
     })
+}
+
+impl RunArgs {
+    fn options(&self) -> Result<Options, Failure> {
+        let peers = match &self.peers {
+            None => Peer::ALL.to_vec(),
+            Some(peers) => peers.iter().copied().flatten().collect(),
+        };
+        let larder = larder(self.larder.as_deref())?;
+        Ok(Options { larder, peers, as_seed: self.as_seed, mongodb: self.mongodb.clone() })
+    }
 }
 
 fn chosen(names: &[String]) -> Result<Vec<Scenario>, Failure> {

@@ -65,21 +65,9 @@ pub(super) fn prefill(
             if is_writable {
                 reactor.flush(index)?;
             }
-            let address = &reactor.plan.address;
-            let connection = &mut reactor.connections[index];
-            let in_flight = connection.in_flight();
-            if connection.receive().map_err(|e| broken(reactor.plan, &e, in_flight))? == 0 {
+            if !receive(reactor, index, &mut done)? {
                 continue;
             }
-            let answered = connection.replies(|_, reply| match reply.what {
-                What::Error(words) | What::NotStored(words) => {
-                    done.refused += 1;
-                    done.said.get_or_insert_with(|| words.escape_ascii().to_string());
-                }
-                _ => done.stored += 1,
-            });
-            let answered = answered.map_err(|garbage| format!("{address} answered {garbage}"))?;
-            reactor.in_flight -= answered as usize;
             heard_ns = now_ns;
             ask(reactor, index, &mut next);
             if reactor.connections[index].has_output() && !reactor.connections[index].is_blocked {
@@ -95,7 +83,27 @@ pub(super) fn prefill(
     Ok(done)
 }
 
-/// What is stored next.
+/// Reads the confirmations that a connection has; returns whether it had any bytes.
+fn receive(reactor: &mut Reactor<'_>, index: usize, done: &mut Stored) -> Result<bool, String> {
+    let address = &reactor.plan.address;
+    let connection = &mut reactor.connections[index];
+    let in_flight = connection.in_flight();
+    if connection.receive().map_err(|e| broken(reactor.plan, &e, in_flight))? == 0 {
+        return Ok(false);
+    }
+    let answered = connection.replies(|_, reply| match reply.what {
+        What::Error(words) | What::NotStored(words) => {
+            done.refused += 1;
+            done.said.get_or_insert_with(|| words.escape_ascii().to_string());
+        }
+        _ => done.stored += 1,
+    });
+    let answered = answered.map_err(|garbage| format!("{address} answered {garbage}"))?;
+    reactor.in_flight -= answered as usize;
+    Ok(true)
+}
+
+/// The key to store next, and whether as a counter.
 struct Next {
     key: u64,
     end: u64,

@@ -118,16 +118,7 @@ impl<'a> Reactor<'a> {
         let mut drain_until_ns = None;
         let mut idle_since_ns = None;
         if let Load::Closed { pipeline } = self.plan.load {
-            self.wait(Wait::Until(window.load_ns))?;
-            while self.clock.now_ns() < window.load_ns {
-                self.wait(Wait::Until(window.load_ns))?;
-            }
-            for index in 0..self.connections.len() {
-                let now_ns = self.clock.now_ns();
-                self.late_ns.get_or_insert(now_ns - window.load_ns);
-                self.top_up(index, pipeline as usize, &mut offer, now_ns);
-                self.flush(index)?;
-            }
+            self.begin_closed(window, pipeline as usize, &mut offer)?;
         }
         loop {
             let now_ns = self.clock.now_ns();
@@ -169,6 +160,21 @@ impl<'a> Reactor<'a> {
             }
             self.receive(tally, reader, &mut offer, drain_until_ns.is_some())?;
         }
+    }
+
+    /// Waits for the begin of the load, and fills the pipeline of every connection.
+    fn begin_closed(&mut self, window: Window, pipeline: usize, offer: &mut Offer) -> Result<(), String> {
+        self.wait(Wait::Until(window.load_ns))?;
+        while self.clock.now_ns() < window.load_ns {
+            self.wait(Wait::Until(window.load_ns))?;
+        }
+        for index in 0..self.connections.len() {
+            let now_ns = self.clock.now_ns();
+            self.late_ns.get_or_insert(now_ns - window.load_ns);
+            self.top_up(index, pipeline, offer, now_ns);
+            self.flush(index)?;
+        }
+        Ok(())
     }
 
     /// Reads every connection that has something, and in a closed loop asks the next.

@@ -79,7 +79,34 @@ fn heat(columns: &[Interval], end_ms: u64) -> String {
             cells[row.min(ROWS - 1)] += bin.count_at_value();
         }
     }
-    let most = cells.iter().flatten().copied().max().unwrap_or(1).max(1) as f64;
+    let most = cells.iter().flatten().copied().max().unwrap_or(1).max(1);
+    let content = cell_paths(&cells, most as f64);
+    // The last column may be a part of its seconds; the axis ends where the run does.
+    let mut plot = Plot::new(time(end_ms, false), y, 190.0);
+    plot.raw(columns.len(), ROWS, &content);
+    let middle = |column: &Interval| column.at_ms as f64 / 1000.0 + 0.5;
+    for (quantile, class, name) in [(0.99, "over", "p99"), (0.5, "over thin", "p50")] {
+        let line: Vec<(f64, f64)> = columns
+            .iter()
+            .filter(|column| column.count > 0)
+            .map(|column| (middle(column), column.response.quantile_ns(quantile) as f64))
+            .collect();
+        plot.line(&line, "halo");
+        plot.line(&line, class);
+        if let Some(last) = line.last() {
+            plot.label(last.0, last.1, "name over-t", name);
+        }
+    }
+    let mut key = String::from("<p class=\"key heat\">requests in a cell: 1 ");
+    (1..=LEVELS).for_each(|level| {
+        let _ = write!(key, "<i class=\"h{level}\"></i>");
+    });
+    let _ = write!(key, " {most}</p>");
+    plot.svg("heat map of response times over time", "", "response time") + &key
+}
+
+/// Returns the cells as one path for each level of colour; `most` is the largest number in a cell.
+fn cell_paths(cells: &[Vec<u64>], most: f64) -> String {
     let level = |count: u64| match count {
         0 => None,
         // Even a single request is seen: few get more of the scale than many.
@@ -104,30 +131,7 @@ fn heat(columns: &[Interval], end_ms: u64) -> String {
         true => String::new(),
         false => format!("<path class=\"h{level}\" d=\"{path}\"/>"),
     };
-    let content: String = paths.iter().enumerate().map(path).collect();
-    // The last column may be a part of its seconds; the axis ends where the run does.
-    let mut plot = Plot::new(time(end_ms, false), y, 190.0);
-    plot.raw(columns.len(), ROWS, &content);
-    let middle = |column: &Interval| column.at_ms as f64 / 1000.0 + 0.5;
-    for (quantile, class, name) in [(0.99, "over", "p99"), (0.5, "over thin", "p50")] {
-        let line: Vec<(f64, f64)> = columns
-            .iter()
-            .filter(|column| column.count > 0)
-            .map(|column| (middle(column), column.response.quantile_ns(quantile) as f64))
-            .collect();
-        plot.line(&line, "halo");
-        plot.line(&line, class);
-        if let Some(last) = line.last() {
-            plot.label(last.0, last.1, "name over-t", name);
-        }
-    }
-    let per_cell = most as u64;
-    let mut key = String::from("<p class=\"key heat\">requests in a cell: 1 ");
-    (1..=LEVELS).for_each(|level| {
-        let _ = write!(key, "<i class=\"h{level}\"></i>");
-    });
-    let _ = write!(key, " {per_cell}</p>");
-    plot.svg("heat map of response times over time", "", "response time") + &key
+    paths.iter().enumerate().map(path).collect()
 }
 
 /// A small plot with its own scale.
