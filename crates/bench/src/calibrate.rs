@@ -1,9 +1,9 @@
-//! What this generator can do at most with a plan's shape, measured against the null server in a process of
+//! The highest rate of this generator with a plan's shape, measured against the null server in a process of
 //! its own.
 //!
 //! The shape is the plan's protocol, threads, connections, pipeline, keys, sizes and mix. An open loop is
 //! calibrated with one request in flight on a connection, since that is how it sends below its ceiling. A
-//! plan with TLS is calibrated without it; the check that quotes the ceiling says so.
+//! plan with TLS is calibrated without it; the check that quotes the ceiling notes it.
 
 use crate::engine::{Address, Error, Load, Plan, Unseen, Verify, cpu, execute};
 use crate::result::Run;
@@ -72,7 +72,7 @@ impl Drop for NullProcess {
     }
 }
 
-/// What was found.
+/// The result of a calibration.
 #[derive(Debug)]
 pub struct Calibration {
     /// The run against the null server; its rate is the ceiling.

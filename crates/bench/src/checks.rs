@@ -1,4 +1,4 @@
-//! What figures must agree with, so that a wrong one is noticed: pure functions from figures to [`Check`]s.
+//! Laws that figures must obey: pure functions from figures to [`Check`]s.
 //! Each was prompted by a published benchmark that broke it; tests feed those very numbers.
 //!
 //! A check fails when a figure cannot be true or must not be quoted as it stands; it warns when the figure is
@@ -15,7 +15,7 @@ mod seeds;
 
 use crate::result::{Check, Verdict};
 
-/// A check by name, what came out, and the figures behind it in one line.
+/// Returns a check of a name, a verdict, and its figures in one line.
 pub fn check(name: &str, verdict: Verdict, message: impl Into<String>) -> Check {
     Check { name: name.to_string(), verdict, message: message.into() }
 }

@@ -22,7 +22,7 @@ impl Clock {
         passed.as_secs() * 1_000_000_000 + u64::from(passed.subsec_nanos())
     }
 
-    /// What this clock shows at an instant; 0 for one before its beginning.
+    /// Returns this clock's time at an instant; 0 for one before its beginning.
     pub fn at_ns(&self, instant: Instant) -> u64 {
         instant.saturating_duration_since(self.began).as_nanos() as u64
     }

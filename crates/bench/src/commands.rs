@@ -97,7 +97,7 @@ enum Command {
     Sweep(Box<sweep::Args>),
     /// Increment one counter from many threads, and prove that every store did it right
     Counter(counter::Args),
-    /// Find what this generator can do at most, against a server that does nothing
+    /// Find the highest rate of this generator, against a server that does nothing
     Calibrate(Box<calibrate::Args>),
     /// Compare two results, pair by pair, with 95 % intervals
     Compare(Box<compare::Args>),
@@ -105,7 +105,7 @@ enum Command {
     Report(Box<report::Args>),
     /// Replay a trace of requests against a server
     Replay(Box<replay::Args>),
-    /// Say what LRU and a cache that knows the future would miss of a trace
+    /// Count what LRU and a cache that knows the future would miss of a trace
     Trace(trace::Args),
     /// List the published workloads, or make a trace of one
     Workload(workload::Args),
@@ -113,7 +113,7 @@ enum Command {
     NullServer(null_server::Args),
 }
 
-/// Reads the command line and does what it says.
+/// Reads the command line and runs its command.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

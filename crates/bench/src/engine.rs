@@ -1,4 +1,4 @@
-//! The load generator: connections over threads, one event loop each, and what they measured.
+//! The load generator: connections over threads, one event loop each, and their measurements.
 //!
 //! ```text
 //!   Plan -> execute -> a thread: prefill -> warm-up -> window -> drain -> Tally --+
@@ -11,7 +11,7 @@
 //! from the time it was due, *service* time from the send that carried it, *slip* is the difference.
 //!
 //! A request belongs to the window when it was due in it (closed: sent in it). After the window nothing new
-//! becomes due, and what is outstanding is waited for, at most [`DRAIN_NS`]; when that takes longer than the
+//! becomes due, and outstanding replies are waited for, at most [`DRAIN_NS`]; when that takes longer than the
 //! window, the time counts: rate is answers by time in every case.
 
 pub mod arrival;
@@ -45,7 +45,7 @@ pub fn reach(plan: &Plan) -> Result<Option<String>, Error> {
 /// How long outstanding replies are waited for after the window.
 pub const DRAIN_NS: u64 = 2_000_000_000;
 
-/// What a run is doing.
+/// The phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Storing every key once.
@@ -61,15 +61,15 @@ pub enum Phase {
     Window,
 }
 
-/// Somebody who watches a run; the calls come from one thread.
+/// Watches a run; the calls come from one thread.
 pub trait Observer: Send + Sync {
-    /// The run is in this phase.
+    /// Called when the run enters a phase.
     fn phase(&self, phase: Phase) {
         let _ = phase;
     }
 
-    /// Everything is connected and stored. The load begins when this says, after a wait of any length; at
-    /// once without.
+    /// Everything is connected and stored. The load begins at the returned time, after a wait of any length;
+    /// at once without.
     fn start(&self) -> Option<Instant> {
         None
     }
@@ -80,7 +80,7 @@ pub trait Observer: Send + Sync {
     }
 }
 
-/// Nobody watches.
+/// An observer that ignores everything.
 #[derive(Clone, Copy, Debug)]
 pub struct Unseen;
 

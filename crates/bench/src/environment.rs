@@ -1,4 +1,4 @@
-//! This host in a result: what its figures depend on, as far as the kernel tells.
+//! This host in a result: the facts that figures depend on, as far as the kernel shows them.
 
 use crate::result::Environment;
 use crate::show;

@@ -39,8 +39,8 @@ pub type PlanOf = fn(&[String]) -> Result<(Plan, bool), String>;
 pub struct Fleet {
     /// The hosts, in the order of their shares.
     pub hosts: Vec<Host>,
-    /// What leads to a shell on a host that is not this one.
+    /// The command that leads to a shell on another host.
     pub transport: Transport,
-    /// What runs there.
+    /// The program that runs there.
     pub program: Program,
 }

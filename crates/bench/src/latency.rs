@@ -1,7 +1,7 @@
 //! Latencies as histograms of one geometry, so that any two can be added without loss; and their form in a
 //! result.
 //!
-//! Recorded are nanoseconds between 100 ns and 60 s with three significant digits; what lies outside is
+//! Recorded are nanoseconds between 100 ns and 60 s with three significant digits; a value outside is
 //! counted at the nearer bound.
 
 use base64::Engine as _;

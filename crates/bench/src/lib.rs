@@ -1,5 +1,5 @@
-//! `larder-bench` as a library: what its commands are made of. It never uses `larder-store` or a cache
-//! client, so that a bug of what it measures cannot hide inside the instrument.
+//! `larder-bench` as a library: the parts of its commands. It never uses `larder-store` or a cache
+//! client, so that a bug of the measured server cannot hide inside the instrument.
 //!
 //! ```text
 //!   command line -> plan -> engine (one event loop a thread) -> result::Document -> report (HTML, Markdown, CSV)

@@ -1,5 +1,5 @@
 //! A server that does nothing: it answers every request at once with a fixed reply and stores nothing.
-//! Against it a generator shows what it can do at most.
+//! Against it a generator shows its highest rate.
 //!
 //! It can also take a fixed time for each request, by the clock and not by work: then it is a server whose
 //! capacity is known, whatever the host does, and a search for it can be held against the truth.
@@ -25,9 +25,9 @@ const NO_NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// A server that does nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NullServer {
-    /// What it speaks.
+    /// Its protocol.
     pub protocol: Protocol,
-    /// How large every value is that it answers with.
+    /// The size of every value in its replies.
     pub value_bytes: u32,
     /// How long each thread takes for a request; zero is at once.
     pub service_time: Duration,
@@ -85,8 +85,8 @@ impl NullServer {
     }
 }
 
-/// When a thread is done with what it was asked. The time that a request takes follows that of the one before,
-/// however late the system let the thread look at it: what the host takes away is caught up with.
+/// When a thread is done with its requests. The time that a request takes follows that of the one before,
+/// however late the system woke the thread: time that the host takes away is caught up with.
 struct Pace {
     service_time: Duration,
     free_at: Instant,
@@ -116,7 +116,7 @@ impl Connection {
         Self { stream, input: vec![0; INPUT_BYTES], filled: 0, output: Vec::with_capacity(INPUT_BYTES) }
     }
 
-    /// Answers what has come; false when there is nobody any more.
+    /// Answers the requests that have arrived; returns false once the client is gone.
     fn answer(&mut self, replies: &answer::Replies, pace: &mut Pace) -> bool {
         if self.filled == self.input.len() {
             self.input.resize(self.input.len() * 2, 0);

@@ -54,7 +54,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     partial.push(".partial");
     let written = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path));
     written.map_err(|e| {
-        // What is left of it is of no use; that it cannot be removed is no news beside the error.
+        // The rest of it is useless; an error of its removal would only hide the first one.
         let _ = std::fs::remove_file(&partial);
         name(path, e)
     })

@@ -1,4 +1,4 @@
-//! What a command found, as it is written to `result.json` and read back by `report` and `compare`.
+//! A command's results, as they are written to `result.json` and read back by `report` and `compare`.
 //!
 //! Every time is on one axis: `at_ms` counts milliseconds from the start of the measured window (after the
 //! warm-up) of the run it belongs to. Rates are per second, latencies are [`Latency`] in nanoseconds, sizes
@@ -16,7 +16,7 @@ pub const SCHEMA: u32 = 1;
 pub struct Document {
     /// [`SCHEMA`] of the writer.
     pub schema: u32,
-    /// What the page is about, a short line.
+    /// The title, a short line.
     pub title: String,
     /// The command that repeats it, word by word.
     pub command: Vec<String>,
@@ -33,13 +33,13 @@ pub struct Document {
     /// Counter shoot-outs, one row a store and number of threads.
     #[serde(default)]
     pub counters: Vec<Counter>,
-    /// Tables that a scenario prints, a document's figures beside ours.
+    /// Tables that a scenario prints, a document's figures with ours.
     #[serde(default)]
     pub tables: Vec<Table>,
     /// Checks over the whole document; each run has its own besides.
     #[serde(default)]
     pub checks: Vec<Check>,
-    /// What differs from the document that a scenario follows, and why; what was skipped, by name.
+    /// Differences from the document that a scenario follows, and why; skipped parts, by name.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -57,7 +57,7 @@ pub struct Environment {
 pub struct Run {
     /// Unique in the document, such as `larder 20000/s #2`.
     pub label: String,
-    /// The server: its name and version as it says them.
+    /// The server: its name and version as it reports them.
     pub server: String,
     /// Where it was, as given: `127.0.0.1:11211`, `unix:/path`, `redis://...`.
     pub address: String,
@@ -144,9 +144,9 @@ pub struct Verb {
     pub bytes_out: u64,
     /// Bytes received, replies with their framing.
     pub bytes_in: u64,
-    /// From the intended time to the last byte of the reply: what a user waits.
+    /// From the intended time to the last byte of the reply: a user's wait.
     pub response: Latency,
-    /// From the actual send to the last byte of the reply: what a clock at the send would report.
+    /// From the actual send to the last byte of the reply, as a clock at the send would report it.
     pub service: Latency,
     /// Of `response`, as [`Document::to_json`] fills it in.
     #[serde(default)]
@@ -208,21 +208,22 @@ pub struct Verified {
     pub mode: String,
     /// Values looked at.
     pub checked: u64,
-    /// Values that were not what was stored under that key.
+    /// Values that differ from those stored under their keys.
     pub wrong: u64,
     /// The first few wrong ones, in words.
     #[serde(default)]
     pub examples: Vec<String>,
 }
 
-/// What generating the load cost, and what this generator can do at most.
+/// The cost of generating the load, and the generator's ceiling.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Generator {
     /// CPU time of the generating threads in user space, in microseconds.
     pub cpu_user_us: u64,
     /// The same in the kernel.
     pub cpu_system_us: u64,
-    /// The busiest thread's CPU time as a share of the window, 0 to 1; under `--spin` without what it spent waiting.
+    /// The busiest thread's CPU time as a share of the window, 0 to 1; under `--spin` without its idle
+    /// waiting.
     pub busiest_thread: f64,
     /// The longest that a thread could have run and had to wait for a CPU, as a share of the window.
     #[serde(default)]
@@ -236,7 +237,7 @@ pub struct Generator {
     pub ceiling: Option<f64>,
 }
 
-/// What was seen of the server's process, its host's device and its own counters.
+/// Samples of the server's process, its host's device and its own counters.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Watch {
     /// Where it was seen from: `local pid 4711`, `ssh db1 pid 4711`.
@@ -327,11 +328,11 @@ pub struct Host {
 /// Latency against throughput of one server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Curve {
-    /// What is drawn, such as `larder 0.1.0`.
+    /// The line's name, such as `larder 0.1.0`.
     pub label: String,
-    /// What was varied: `rate` or `connections`.
+    /// The varied quantity: `rate` or `connections`.
     pub varied: String,
-    /// Its points in rising order of what was varied; repeats stand beside each other.
+    /// Its points in rising order of the varied quantity; repeats are neighbours.
     pub points: Vec<Point>,
     /// The service level asked for, when one was.
     #[serde(default)]
@@ -370,7 +371,7 @@ pub struct Estimate {
 /// One point of a curve; latencies are response times in nanoseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Point {
-    /// What was set: a rate, or a number of connections.
+    /// The setting: a rate, or a number of connections.
     pub at: f64,
     /// The run behind it.
     pub run: String,
@@ -396,7 +397,7 @@ pub struct Point {
 pub struct Counter {
     /// The store, such as `memcached`, `mariadb-innodb`.
     pub store: String,
-    /// Its version as it says it.
+    /// Its version as it reports it.
     pub version: String,
     /// The exact statement or request of one increment.
     pub statement: String,
@@ -427,19 +428,19 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Something that was checked, and what came out.
+/// A check and its result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// A short name, such as `little`, `rate`, `hits`, `generator`.
     pub name: String,
-    /// What came out.
+    /// The verdict.
     pub verdict: Verdict,
     /// The figures behind it, in one line.
     #[serde(rename = "says")]
     pub message: String,
 }
 
-/// What a check said.
+/// The verdict of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -458,7 +459,7 @@ impl Document {
     /// The document as it is written to a file, quantiles beside the histograms.
     ///
     /// # Errors
-    /// A figure cannot be said in JSON.
+    /// A figure has no form in JSON.
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         let mut filled = self.clone();
         for run in &mut filled.runs {

@@ -1,5 +1,5 @@
 //! Five published benchmarks of caches, made again against servers that are started here: each with the
-//! document's own figures beside ours, checks, and what differs.
+//! document's own figures beside ours, checks, and the differences.
 //!
 //! ```text
 //!   ALL -> run -> Stage (budget, servers, CPUs) -> one file a scenario -> Part (runs, curves, tables, checks, notes)
@@ -39,13 +39,13 @@ use std::time::{Duration, Instant};
 pub struct Scenario {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description in one line.
     pub about: &'static str,
-    /// What the document wanted to know.
+    /// The question of the document.
     pub question: &'static str,
-    /// What is run here.
+    /// The load and servers of this version.
     pub runs: &'static str,
-    /// What is done otherwise than in the document, unless asked to keep its flaws.
+    /// Corrections of the document's method, left out with `--as-seed`.
     pub fixes: &'static str,
     /// The document's own figures.
     pub document: fn() -> Vec<Table>,
@@ -68,10 +68,10 @@ pub fn named(name: &str) -> Option<Scenario> {
     ALL.iter().copied().find(|scenario| scenario.name == name)
 }
 
-/// What a run of several needs.
+/// The inputs of a run of several scenarios.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
-    /// What was asked for.
+    /// The options.
     pub options: &'a Options,
     /// This machine.
     pub host: &'a Host,
@@ -79,7 +79,7 @@ pub struct Run<'a> {
     pub folder: &'a Path,
     /// Ends it early.
     pub stop: &'a AtomicBool,
-    /// Hears what is being done.
+    /// Called with each step.
     pub tell: &'a dyn Fn(&str),
     /// Reads the arguments that the hosts of a fleet are given.
     pub plan_of: PlanOf,
@@ -87,7 +87,7 @@ pub struct Run<'a> {
 
 impl Run<'_> {
     /// Runs scenarios within a budget for all of them. `ended` gets the part of each as soon as it is there;
-    /// what an early end left of the last one, too. Says whether all went to their end.
+    /// the results so far of one that ended early, too. Returns whether all went to their end.
     pub fn all(
         &self,
         scenarios: &[Scenario],

@@ -1,4 +1,4 @@
-//! Statistics over what was measured: intervals, capacities, knees, comparisons. Everything is deterministic:
+//! Statistics over measurements: intervals, capacities, knees, comparisons. Everything is deterministic:
 //! the same figures and the same seed give the same answer. No clock, no socket, no printing lives here.
 //!
 //! Latency is autocorrelated, so nothing here resamples single requests. The unit is a second: its histogram
@@ -22,7 +22,7 @@ pub use series::{Measure, Second, Series};
 
 use crate::result::Estimate;
 
-/// What all intervals here are: the share of repeats whose interval holds the true value.
+/// The confidence of all intervals: the share of repeats whose interval holds the true value.
 pub const CONFIDENCE: f64 = 0.95;
 /// Resamples of a bootstrap: enough that the ends of the interval are stable to a twentieth of its width.
 pub const RESAMPLES: usize = 1000;

@@ -1,4 +1,4 @@
-//! What a sweep varies, the service level it looks for, and what its runs say together. Nothing is run here.
+//! The values of a sweep, its service level, and the curve of its runs. Nothing is run here.
 
 use crate::random::mix;
 use crate::result::{Curve, Point, Run, Slo};
@@ -90,7 +90,7 @@ pub fn slo_words(slo: Slo) -> String {
     }
 }
 
-/// Every value `repeats` times, each round in an order of its own, so that what drifts on the host does not
+/// Every value `repeats` times, each round in an order of its own, so that a drift of the host does not
 /// look like an effect of the load.
 pub fn shuffled(values: &[u64], repeats: u32, seed: u64) -> Vec<u64> {
     let mut order = Vec::new();
@@ -118,7 +118,7 @@ pub fn point(at: f64, run: &Run) -> Point {
     }
 }
 
-/// What the runs of one sweep say together; `runs` are given with what was set for each.
+/// Returns the curve of a sweep; `runs` are given with the setting of each.
 pub fn curve(label: &str, varied: &str, runs: &[(f64, &Run)], slo: Option<Slo>) -> Curve {
     let mut points: Vec<Point> = runs.iter().map(|(at, run)| point(*at, run)).collect();
     points.sort_by(|a, b| a.at.total_cmp(&b.at));

@@ -1,7 +1,7 @@
 //! Traces of production caches: one form of a request, readers of the field's formats, a form of our own that
 //! is read fast, and streams made up from published figures. Nothing here talks to a server.
 //!
-//! | format | file name | what it lacks |
+//! | format | file name | missing |
 //! |---|---|---|
 //! | Twitter's cache-trace | `.csv` of seven columns | time in whole seconds: see [`spread`] |
 //! | CacheLib's kvcache | `.csv` with a header | time, unless it has `op_time`, which is in whole seconds |
@@ -26,7 +26,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-/// What a request does; memcached's names.
+/// The operation of a request; memcached's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 #[expect(missing_docs, reason = "the names are the commands")]
@@ -77,8 +77,8 @@ impl Op {
         matches!(self, Self::Set | Self::Add | Self::Replace | Self::Append | Self::Prepend | Self::Cas)
     }
 
-    /// What the engine does for it: storing of any kind is a set, so that a replay fills the cache as the
-    /// original did.
+    /// Returns the engine's verb for it: storing of any kind is a set, so that a replay fills the cache as
+    /// the original did.
     pub fn verb(self) -> Verb {
         match self {
             Self::Get | Self::Gets => Verb::Get,
@@ -100,9 +100,9 @@ pub struct Record {
     pub key_bytes: u16,
     /// The length of the value.
     pub value_bytes: u32,
-    /// Seconds to live of what is stored, by this request or because this get missed; 0 for ever.
+    /// Seconds to live of the item stored, by this request or because this get missed; 0 for ever.
     pub ttl_s: u32,
-    /// What is done.
+    /// The operation.
     pub op: Op,
 }
 

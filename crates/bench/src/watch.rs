@@ -1,8 +1,8 @@
 //! Watching a server from outside while it is under load: its process, its device, its own counters, all on
 //! the time axis of the run.
 //!
-//! What the kernel tells comes as text through an [`ProcReader`]: on this host from `/proc`, elsewhere over whatever
-//! reaches that host. The server's own counters come over its own protocol.
+//! The kernel's figures come as text through a [`ProcReader`]: on this host from `/proc`, elsewhere over the
+//! command that leads to that host. The server's own counters come over its own protocol.
 
 pub mod counters;
 pub mod device;
@@ -23,14 +23,14 @@ use counters::Counters;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// What is watched besides the load.
+/// The process, device and counters to watch besides the load.
 #[derive(Clone, Debug, Default)]
 pub struct Targets {
     /// The server's process.
     pub process: Process,
     /// The block device, by its name such as `vda` or by any path on it.
     pub device: Option<String>,
-    /// Sees in place of this host's own `/proc`; then the process and the device are its business.
+    /// Reads in place of this host's own `/proc`; then it chooses the process and the device.
     pub proc_reader: Option<SharedProcReader>,
 }
 
@@ -61,7 +61,7 @@ pub struct Watcher {
     before: Counters,
 }
 
-/// What a watcher saw.
+/// The samples and counters that a watcher read.
 #[derive(Debug, Default)]
 pub struct Watched {
     /// The server's name and version.
@@ -71,7 +71,7 @@ pub struct Watched {
 }
 
 impl Watcher {
-    /// Finds what is to be watched.
+    /// Finds the process and the device to watch.
     pub fn prepare(targets: &Targets, address: &Address, protocol: Protocol, tls: Option<&Tls>) -> Self {
         let device = match &targets.proc_reader {
             Some(proc_reader) => proc_reader.lock().ok().and_then(|proc_reader| proc_reader.device()),
@@ -110,12 +110,12 @@ impl Watcher {
         self.before = self.ask();
     }
 
-    /// A server that does not say has no counters.
+    /// A server that does not answer has no counters.
     fn ask(&self) -> Counters {
         counters::ask(&self.address, self.protocol, self.tls.as_ref()).unwrap_or_default()
     }
 
-    /// Ends, and says what was seen.
+    /// Ends, and returns the samples.
     pub fn finish(mut self) -> Watched {
         let (process, device) = self.sampler.take().map(Sampler::finish).unwrap_or_default();
         let after = self.ask();

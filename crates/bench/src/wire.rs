@@ -2,7 +2,7 @@
 //! no allocation for a request or a reply.
 //!
 //! Requests are appended to a buffer, so that a batch of them is one write. Replies are read from whatever
-//! has arrived so far: [`Decoder::next`] says `None` until the next piece is whole, whatever the split.
+//! has arrived so far: [`Decoder::next`] returns `None` until the next piece is whole, whatever the split.
 
 mod binary;
 mod counting;
@@ -23,7 +23,7 @@ const LINE_BYTES_MAX: usize = 8 << 10;
 /// A value longer than this is not one that was asked for.
 const VALUE_BYTES_MAX: u64 = 1 << 30;
 
-/// What is spoken.
+/// The protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// memcached's classic text.
@@ -70,7 +70,7 @@ impl FromStr for Protocol {
 /// Writes requests.
 #[derive(Debug)]
 pub struct Encoder {
-    /// What is spoken.
+    /// The protocol.
     pub protocol: Protocol,
     /// How keys of values are called.
     pub items: Names,
@@ -159,7 +159,7 @@ impl Encoder {
 /// The request that the next reply answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
-    /// What was asked.
+    /// Its verb.
     pub verb: Verb,
     /// Of how many keys; more than one only for a get.
     pub keys: u32,
@@ -170,13 +170,13 @@ pub struct Expected {
 pub struct Reply<'a> {
     /// Bytes of the input that it took.
     pub consumed: usize,
-    /// What it says.
+    /// Its content.
     pub what: What<'a>,
     /// Whether it ends the request's reply.
     pub is_last: bool,
 }
 
-/// What a piece of a reply says.
+/// The content of a piece of a reply.
 #[derive(Debug, PartialEq)]
 pub enum What<'a> {
     /// A key was found, and this is its value.
@@ -187,7 +187,7 @@ pub enum What<'a> {
     Count(u64),
     /// There is no such key.
     Miss,
-    /// Framing; nothing is said.
+    /// Framing without content.
     Frame,
     /// It was not stored, since another client was first; in the server's words.
     NotStored(&'a [u8]),
@@ -206,10 +206,10 @@ pub enum Whose<'a> {
     Name(&'a [u8]),
 }
 
-/// What came is not a reply to what was asked; the connection is out of step.
+/// The bytes are not a reply to the request; the connection is out of step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Garbage {
-    /// What was wrong, with the beginning of what came.
+    /// The error, with the first of the bytes.
     pub message: String,
 }
 
@@ -247,7 +247,7 @@ impl Decoder {
     /// The next piece of the reply to `expected` from the beginning of `input`, if it is there as a whole.
     ///
     /// # Errors
-    /// What is there cannot become a reply to that request.
+    /// The bytes cannot become a reply to that request.
     pub fn next<'a>(&mut self, expected: Expected, input: &'a [u8]) -> Result<Option<Reply<'a>>, Garbage> {
         match self.protocol {
             Protocol::Text => text::next(expected, input),
@@ -268,7 +268,7 @@ fn line(input: &[u8]) -> Result<Option<(&[u8], usize)>, Garbage> {
     }
 }
 
-/// The value of `bytes` bytes at `from` and what follows its line end, if all of it is there.
+/// Returns the value of `bytes` bytes at `from` and the place after its line end, if all of it is there.
 fn block(input: &[u8], from: usize, bytes: u64) -> Result<Option<(&[u8], usize)>, Garbage> {
     if bytes > VALUE_BYTES_MAX {
         return Err(Garbage::new("a value that is too long to be one", input));

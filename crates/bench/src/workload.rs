@@ -1,4 +1,4 @@
-//! What is asked of a server: which keys, how large, which verbs, how long to live. No sockets and no clocks.
+//! The requests to a server: keys, sizes, verbs, expiry. No sockets and no clocks.
 //!
 //! Everything is drawn from seeded streams, one a connection, that never meet; two runs of one seed ask the
 //! same.
@@ -22,7 +22,7 @@ pub use trace::{Record, Trace};
 
 use verb::Verb;
 
-/// What is asked of a server.
+/// The requests to a server.
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// How many keys there are.
@@ -75,7 +75,7 @@ impl Workload {
         Ok((items, counters))
     }
 
-    /// What cannot be asked for, said in one line.
+    /// The workload is impossible, in one line.
     ///
     /// # Errors
     /// That line.

@@ -120,7 +120,7 @@ fn a_full_disk_is_said_and_the_summary_stays() {
 }
 
 #[test]
-fn no_control_characters_when_nobody_watches() {
+fn no_control_characters_without_a_terminal() {
     let output = run(fake::start(Fault::None), &["--prefill", "-d", "1200ms"]);
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(said.chars().all(|c| c == '\n' || !c.is_control()), "{said}");

@@ -1,5 +1,5 @@
-//! The engine against a small server that stalls, lies and dies on demand. The tests take turns, since they hold
-//! times against figures and would take each other's processors.
+//! The engine against a small server that stalls, lies and dies on demand. The tests take turns, since they
+//! hold times against figures and would take each other's processors.
 
 #[path = "fake/server.rs"]
 mod fake;

@@ -1,4 +1,4 @@
-//! Checks of hit ratios: what keys that were written should be found, and a workload that changes with the
+//! Checks of hit ratios: the share of written keys that should be found, and a workload that changes with the
 //! load.
 
 use super::check;
@@ -11,7 +11,7 @@ const MODEL_DIFFERENCE: f64 = 0.05;
 const FALL: f64 = 0.05;
 
 /// The hit ratio over a run that begins empty, when every connection draws the same stream of `keys` uniform
-/// keys: what one connection writes, the others write again. `sets` is how many each connection wrote.
+/// keys: keys that one connection writes, the others write again. `sets` is how many each connection wrote.
 ///
 /// The share written after `s` sets is 1 - e^(-s / keys); over the run its mean is 1 - (1 - e^-x) / x with
 /// x = sets / keys.
@@ -25,7 +25,7 @@ pub fn own_streams(sets: f64, connections: f64, keys: f64) -> f64 {
     shared_stream(sets * connections, keys)
 }
 
-/// Whether a hit ratio (0 to 1) is what the workload's model says.
+/// Checks a hit ratio (0 to 1) against the workload's model.
 pub fn model(measured: f64, expected: f64) -> Check {
     let message = format!("hit ratio {:.1} %, model {:.1} %", measured * 100.0, expected * 100.0);
     match (measured - expected).abs() <= MODEL_DIFFERENCE {

@@ -5,7 +5,7 @@ use super::{check, figure};
 use crate::result::{Check, Host, Verdict};
 use crate::stats::{deviation, jain, mean};
 
-/// Totals over hosts whose windows overlap less than this are of no moment that ever was.
+/// Totals over hosts whose windows overlap less than this describe no real moment.
 pub const OVERLAP: f64 = 0.99;
 /// Unweighted means that differ more than this from the mean over all requests.
 const MEANS_SHARE: f64 = 0.02;
@@ -30,7 +30,7 @@ pub fn overlap(hosts: &[Host]) -> Check {
 }
 
 /// Whether the mean of the hosts' means, each counted once, is the mean over all requests. `hosts` are
-/// (requests, mean latency) of each; `quoted` is what was printed, in the same unit.
+/// (requests, mean latency) of each; `quoted` is the printed figure, in the same unit.
 pub fn weighted_mean(hosts: &[(f64, f64)], quoted: f64) -> Check {
     let requests: f64 = hosts.iter().map(|host| host.0).sum();
     if hosts.len() < 2 || requests <= 0.0 {
@@ -50,7 +50,7 @@ pub fn weighted_mean(hosts: &[(f64, f64)], quoted: f64) -> Check {
 }
 
 /// Whether a percentile over hosts was merged from histograms and not averaged: `hosts` are the hosts'
-/// percentiles, `merged` the one of all requests, `quoted` what was printed.
+/// percentiles, `merged` the one of all requests, `quoted` the printed one.
 pub fn merged_percentile(hosts: &[f64], merged: f64, quoted: f64) -> Check {
     let message = format!("merged {}, printed {}", figure(merged), figure(quoted));
     if (quoted / merged - 1.0).abs() <= MEANS_SHARE {

@@ -1,4 +1,4 @@
-//! Checks of what is printed against what was measured: percentile labels, elapsed time, operations a second.
+//! Checks of printed figures against measurements: percentile labels, elapsed time, operations a second.
 
 use super::{check, figure};
 use crate::latency::Latency;

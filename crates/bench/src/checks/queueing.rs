@@ -7,16 +7,16 @@ use crate::result::{Check, Verdict};
 /// How far Little's law may be off in a closed loop before the rate, the latency or the connections are
 /// wrong.
 const LITTLE_SHARE: f64 = 0.05;
-/// Below this share of the offered rate, what is served is the server's limit, not the load.
+/// Below this share of the offered rate, the answered rate is the server's limit.
 const SERVED_SHARE: f64 = 0.95;
-/// A generator thread as busy as this delays what it measures, and as busy as that may.
+/// A generator thread as busy as the first share delays its requests; as busy as the second it may.
 const GENERATOR_BUSY: f64 = 0.90;
 const GENERATOR_WARM: f64 = 0.75;
 /// Connections beyond this many times N* only wait for each other.
 const PAST_KNEE: f64 = 2.0;
 
-/// Little's law: in a closed loop without think time, rate times mean latency is what is in flight
-/// (connections times pipeline depth). `mean_ns` is the mean over all requests.
+/// Little's law: in a closed loop without think time, rate times mean latency is the number of requests in
+/// flight (connections times pipeline depth). `mean_ns` is the mean over all requests.
 pub fn little(rate: f64, mean_ns: f64, in_flight: f64) -> Check {
     let found = rate * mean_ns / 1e9;
     let off = found / in_flight - 1.0;
@@ -33,7 +33,7 @@ pub fn little(rate: f64, mean_ns: f64, in_flight: f64) -> Check {
 }
 
 /// Whether an open loop was served at the rate it offered. When it was not, latency is the length of a queue
-/// that grows with the run, and no percentile of it says anything about the server.
+/// that grows with the run, and no percentile of it describes the server.
 pub fn overload(offered: f64, served: f64, mean_ns: f64, connections: u32) -> Check {
     let message = format!("offered {}/s, served {}/s", figure(offered), figure(served));
     if served >= offered * SERVED_SHARE {

@@ -1,9 +1,9 @@
-//! The cost model of a cache in two tiers, and what it says about a first tier that never hits.
+//! The cost model of a cache in two tiers, and its verdict on a first tier that never hits.
 
 use super::{check, figure};
 use crate::result::{Check, Verdict};
 
-/// A first tier that answers less than this share is of no use.
+/// A first tier that answers less than this share is useless.
 const USELESS: f64 = 0.05;
 /// What measured times may differ from the model before it explains nothing.
 const MODEL_SHARE: f64 = 0.15;

@@ -10,7 +10,7 @@ pub struct Args {}
 /// Serves a coordinator on the standard input and output.
 ///
 /// # Errors
-/// What comes in is no message, or nothing can be said any more.
+/// The input is malformed, or the output is closed.
 pub fn run(_args: Args) -> Result<Exit, Failure> {
     crate::fleet::agent::serve(plan_of).map(|()| Exit::Ok).map_err(Failure::error)
 }

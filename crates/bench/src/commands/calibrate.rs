@@ -1,4 +1,4 @@
-//! `larder-bench calibrate`: what this generator can do at most, and how late it sends.
+//! `larder-bench calibrate`: the highest rate of this generator, and how late it sends.
 
 use super::{Exit, Failure, load, output};
 use crate::calibrate::{NullProcess, shape_of};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Find what this generator can do at most with a shape of load: its ceiling, the shortest latency it can
+/// Find the limits of this generator with a shape of load: its ceiling, the shortest latency it can
 /// see, and how late it sends at half the ceiling. It runs against a null server in a process of its own; the
 /// address is not used.
 #[derive(Debug, clap::Args)]

@@ -14,10 +14,10 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Histories that `--self-check` judges: so many sound ones, and as many wrong ones.
+/// Histories that `--self-check` judges: this many sound ones, and as many wrong ones.
 const SELF_CHECK_HISTORIES: u32 = 20;
 
-/// What follows the options in the help.
+/// The text after the options in the help.
 const AFTER_HELP: &str = "\
 Each thread has a connection of its own and increments as often as it can.
 Every answer is kept; with the final value they must be those of one atomic
@@ -78,7 +78,7 @@ pub struct Args {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Threads(Vec<u32>);
 
-/// Does it.
+/// Runs the command.
 pub fn run(args: Args) -> Exit {
     if args.list {
         return list(args.sql);
@@ -148,7 +148,7 @@ fn document(entries: &[Entry], contestants: &[Contestant]) -> Document {
     document
 }
 
-/// Adds what came out to the document.
+/// Adds the outcome to the document.
 fn finish(document: &mut Document, outcome: &Outcome) {
     document.counters.clone_from(&outcome.counters);
     document.notes.extend(outcome.failures.iter().cloned());
@@ -171,7 +171,7 @@ fn show(outcome: &Outcome, notes: &[String]) {
         text += &wrapped(note, columns);
         text.push('\n');
     }
-    // Whoever reads this may have gone; the exit status tells the rest.
+    // The reader of a pipe may be gone; the exit status carries the result.
     let _ = io::stdout().write_all(text.as_bytes());
 }
 
@@ -252,7 +252,7 @@ fn wrapped(text: &str, columns: usize) -> String {
     lines.join("\n")
 }
 
-/// Whether the file can be written, so that nobody learns it after the measurement.
+/// Returns an error if the file cannot be written, before the measurement and not after it.
 fn writable(path: &Path) -> Result<(), String> {
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.map(drop).map_err(|error| format!("cannot write {}: {error}", path.display()))

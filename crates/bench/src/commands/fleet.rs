@@ -7,7 +7,7 @@ use crate::show;
 use crate::workload::parse;
 
 /// Look the hosts of a fleet over: reach, version, clocks, and that merged
-/// histograms are what one process would have recorded.
+/// histograms equal those of one process.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]

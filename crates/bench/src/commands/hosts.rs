@@ -20,7 +20,7 @@ pub struct Args {
     /// The same from a file, one or several a line, # begins a comment
     #[arg(long, value_name = "FILE", help_heading = "Fleet")]
     pub hosts_file: Option<PathBuf>,
-    /// What leads to a shell on a host. {host} in it stands for the host, as in
+    /// The command that leads to a shell on a host. {host} in it stands for the host, as in
     /// 'ip netns exec {host}' or 'docker exec -i {host}'; {port} for its port;
     /// without {host}, it is appended as ssh wants it
     #[arg(long, value_name = "COMMAND", default_value = host::SSH, help_heading = "Fleet")]

@@ -54,7 +54,7 @@ impl Observer for Live {
     }
 }
 
-/// The line, within `width` columns: what matters least goes first.
+/// The line, within `width` columns: the least important part is dropped first.
 pub fn line(interval: &Interval, left: Option<Duration>, length: Duration, width: usize) -> String {
     let time = |quantile| show::time(interval.response.quantile_ns(quantile) as f64);
     let keys = interval.hits + interval.misses;

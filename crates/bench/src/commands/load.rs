@@ -53,7 +53,7 @@ pub struct Args {
     /// Open loop: requests in flight on a thread at most
     #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = "Load")]
     pub max_in_flight: u32,
-    /// Open loop: what a due request does while that many are in flight:
+    /// Open loop: the fate of a due request while that many are in flight:
     /// wait (it counts from when it was due) or drop (it is counted)
     #[arg(long, value_name = "HOW", default_value = "wait", value_parser = when_full, help_heading = "Load")]
     pub when_full: WhenFull,
@@ -65,7 +65,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration)]
     #[arg(help_heading = "Load")]
     pub warmup: Duration,
-    /// End after so many requests
+    /// End after this many requests
     #[arg(short = 'n', long, value_name = "N", value_parser = parse::count, help_heading = "Load")]
     pub requests: Option<u64>,
     /// CPUs to pin the threads to, such as 1 or 2,3
@@ -81,7 +81,7 @@ pub struct Args {
     /// uniform, zipf:EXP, gauss, seq, latest or hot:SHARE/WEIGHT (hot:20/80)
     #[arg(long, value_name = "PATTERN", default_value = "uniform", help_heading = "Workload")]
     pub key_pattern: Pattern,
-    /// What keys begin with
+    /// The beginning of every key
     #[arg(long, value_name = "TEXT", default_value = "key:", help_heading = "Workload")]
     pub key_prefix: String,
     /// Bytes of a key, with its prefix [default: as many as needed]
@@ -210,7 +210,7 @@ impl Args {
         Ok(plan)
     }
 
-    /// The window's length; with a number of requests, one that nobody waits for.
+    /// The window's length; with a number of requests, one that is never reached.
     fn length(&self) -> Duration {
         let usual = if self.requests.is_some() { LONGEST } else { USUAL };
         self.duration.unwrap_or(usual)

@@ -1,5 +1,5 @@
-//! `larder-bench null-server`: what `calibrate` measures against, as a process of its own; or a server of known
-//! capacity.
+//! `larder-bench null-server`: what `calibrate` measures against, as a process of its own; or a server of
+//! known capacity.
 
 use super::{Exit, Failure};
 use crate::engine::cpu;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What follows the options in the help.
+/// The text after the options in the help.
 const AFTER_HELP: &str = "\
 The first line it says is its port; it ends when its standard input does. With
 --service-time it is a server of known capacity: each thread answers one request

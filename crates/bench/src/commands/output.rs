@@ -1,4 +1,4 @@
-//! Where results go: the terminal's width, files, and what a signal does.
+//! Where results go: the terminal's width, files, and the effect of signals.
 
 use super::Failure;
 use crate::result::{self, Document};
@@ -33,7 +33,7 @@ pub fn stop_on_signals() -> Arc<AtomicBool> {
     stop
 }
 
-/// A document that says how and when it was made, and nothing else yet.
+/// Returns a document with its command, time and host, and nothing else yet.
 pub fn document() -> Document {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Document {

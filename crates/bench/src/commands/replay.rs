@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What follows the options in the help.
+/// The text after the options in the help.
 const AFTER_HELP: &str = "\
 Reads Twitter's cache-trace CSV, CacheLib's kvcache CSV, oracleGeneral, and what
 `larder-bench workload` writes. Each request of the trace keeps its own time,
@@ -31,7 +31,7 @@ pub struct Args {
     /// How fast: 1x as recorded, 10x ten times as fast, or max in a closed loop
     #[arg(long, default_value = "1x", value_parser = speed)]
     speed: Speed,
-    /// Only so many requests from the trace's beginning
+    /// Only this many requests from the trace's beginning
     #[arg(long, value_name = "N", value_parser = parse::count)]
     first: Option<u64>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub struct Args {
 /// How fast a trace is replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Speed {
-    /// So many times as fast as recorded.
+    /// This many times as fast as recorded.
     Times(f64),
     /// In a closed loop.
     Max,

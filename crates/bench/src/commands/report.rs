@@ -22,12 +22,12 @@ pub struct Args {
     /// Write Markdown to this file; - is the standard output
     #[arg(long, value_name = "FILE", group = "made")]
     markdown: Option<PathBuf>,
-    /// What the page is about, instead of what the results say
+    /// The title of the page, instead of the results' own
     #[arg(long)]
     title: Option<String>,
 }
 
-/// Writes what was asked for.
+/// Writes the forms that were asked for.
 ///
 /// # Errors
 /// A result cannot be read or is none, a file cannot be written.

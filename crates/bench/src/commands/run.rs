@@ -17,10 +17,10 @@ pub struct Args {
     load: load::Args,
     #[command(flatten)]
     hosts: hosts::Args,
-    /// What the generator can do at most, in requests a second, when it is known already
+    /// The generator's ceiling in requests a second, when it is known already
     #[arg(long, value_name = "RATE", value_parser = crate::workload::parse::count, help_heading = "Checks")]
     ceiling: Option<u64>,
-    /// Leave out the second that finds what the generator can do at most
+    /// Leave out the second that finds the generator's ceiling
     #[arg(long, conflicts_with = "ceiling", help_heading = "Checks")]
     no_calibrate: bool,
     /// Write the result to a file
@@ -49,7 +49,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     plan.ceiling = args.ceiling.map(|ceiling| ceiling as f64);
     // The hosts of a fleet find out each for itself.
     if fleet.is_none() && args.is_to_calibrate() {
-        // Nobody waits for a calibration of a server that is not there.
+        // An absent server is reported before a calibration, not after it.
         engine::reach(&plan)?;
         plan.ceiling = Some(calibrate::ceiling(&plan, &stop)?.run.rate());
     }
@@ -67,7 +67,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     conclude(&plan, run?, args.json.as_deref(), width)
 }
 
-/// Prints what a run found and writes it to `json`.
+/// Prints a run's figures and writes them to `json`.
 ///
 /// # Errors
 /// It could not be written.

@@ -27,7 +27,7 @@ pub struct Args {
 enum Command {
     /// Name the scenarios
     List,
-    /// Say what one is, with the document's figures
+    /// Describe one, with the document's figures
     Show {
         /// Its name
         #[arg(value_parser = scenario)]
@@ -46,10 +46,10 @@ struct RunArgs {
     /// How long all of them together may take, about
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = parse::duration)]
     budget: Duration,
-    /// Larder's program [default: beside this one, else in PATH]
+    /// Larder's program [default: next to this one, else in PATH]
     #[arg(long, value_name = "PATH")]
     larder: Option<PathBuf>,
-    /// Whom to compare it with: memcached, redis or none [default: all that
+    /// Peers to compare it with: memcached, redis or none [default: all that
     /// are installed]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = peer)]
     peers: Option<Vec<Option<Peer>>>,
@@ -91,7 +91,7 @@ fn peer(name: &str) -> Result<Option<Peer>, String> {
     }
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// Nothing could be run, or the result could not be written.
@@ -121,7 +121,7 @@ fn listed(scenario: &Scenario, width: usize) -> String {
     }
 }
 
-/// Whoever reads this may have gone; the exit status tells the rest.
+/// Prints; the reader of a pipe may be gone, and the exit status carries the result.
 fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -224,7 +224,7 @@ fn chosen(names: &[String]) -> Result<Vec<Scenario>, Failure> {
     }
 }
 
-/// Larder's program: the one given, else beside this one, else in PATH.
+/// Larder's program: the one given, else next to this one, else in PATH.
 fn larder(given: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = given {
         return match path.canonicalize() {
@@ -239,7 +239,7 @@ fn larder(given: Option<&Path>) -> Result<PathBuf, Failure> {
         .ok_or_else(|| Failure::usage("larder is neither beside this program nor in PATH; say --larder PATH"))
 }
 
-/// Nobody should learn after a quarter of an hour that there is no place for the result.
+/// Checks that the result can be written, before the scenarios run.
 fn writable(args: &RunArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.output {
         let made = std::fs::create_dir_all(folder);

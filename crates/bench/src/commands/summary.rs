@@ -1,4 +1,4 @@
-//! What a run found, as a table for the terminal.
+//! A run's figures as a table for the terminal.
 
 use crate::engine::Plan;
 use crate::latency::Latency;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// Below this many columns, the table is told in lines.
 const NARROW: usize = 76;
 
-/// What is about to be measured.
+/// Returns the heading of a run.
 pub fn heading(plan: &Plan, width: usize) -> String {
     heading_of(plan, &format!("{}, {}", plan.load, connections(plan)), width)
 }
@@ -27,7 +27,7 @@ pub fn heading_of(plan: &Plan, load: &str, width: usize) -> String {
     wrap(&text, width, "")
 }
 
-/// What was found.
+/// Returns the table of a run.
 pub fn of(run: &Run, width: usize) -> String {
     let mut text = String::new();
     if width >= NARROW {

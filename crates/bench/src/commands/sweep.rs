@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What follows the options in the help.
+/// The text after the options in the help.
 const AFTER_HELP: &str = "\
 Every point is measured --repeat times for --duration, in an order that is
 shuffled anew each time, and asks for keys in an order of its own. With
@@ -89,7 +89,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
 }
 
 impl Args {
-    /// Returns the plan of which every point is a variation, with the generator's ceiling where that is needed.
+    /// Returns the plan of which every point is a variation, with the generator's ceiling where that is
+    /// needed.
     fn plan(&self, fleet: Option<&FleetSweep>, hosts: usize, stop: &AtomicBool) -> Result<Plan, Failure> {
         let mut plan = self.load.plan()?;
         if fleet.is_none() {

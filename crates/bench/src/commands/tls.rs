@@ -35,7 +35,7 @@ impl Args {
     /// How to speak TLS with a server, if the options ask for it. The files are read here and now.
     ///
     /// # Errors
-    /// A file is missing or is not what it should be, or a name is none.
+    /// A file is missing or malformed, or a name is invalid.
     pub fn tls(&self, address: &Address) -> Result<Option<Tls>, Failure> {
         if !self.tls {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! `larder-bench trace`: what caches of several sizes would miss of a trace, without any server.
+//! `larder-bench trace`: the misses of caches of several sizes on a trace, without any server.
 
 use super::{Exit, Failure, output};
 use crate::show;
@@ -34,7 +34,7 @@ pub struct Args {
     /// The share of the items from which LRU's misses are worked out; 1 is exact and slow
     #[arg(long, value_name = "SHARE", default_value = "0.1", value_parser = share)]
     sample: f64,
-    /// Only so many requests from the trace's beginning
+    /// Only this many requests from the trace's beginning
     #[arg(long, value_name = "N", value_parser = parse::count)]
     first: Option<u64>,
     /// Where made-up times within a second begin, as in `replay`

@@ -21,7 +21,7 @@ pub struct Args {
     /// How many requests, such as 500k or 1m
     #[arg(short = 'n', long, default_value = "1m", value_parser = parse::count)]
     requests: u64,
-    /// Share of the cluster's rate (Twitter) or keys (Meta); what is alive at one time scales with it
+    /// Share of the cluster's rate (Twitter) or keys (Meta); the live data scales with it
     #[arg(long, default_value_t = 0.01)]
     scale: f64,
     /// Divide times and expiries by this, so that a day of the cluster passes in minutes; expiries stay

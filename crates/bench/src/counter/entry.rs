@@ -3,10 +3,10 @@
 use super::store::Kind;
 use std::str::FromStr;
 
-/// A store, where it is, and what to call it.
+/// A store, its address, and its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What its row is called.
+    /// The name of its row.
     pub label: String,
     /// How it is talked to.
     pub kind: Kind,

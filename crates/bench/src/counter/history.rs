@@ -1,39 +1,38 @@
-//! What the clients of one counter saw, and whether it can have been one atomic counter.
+//! The history of one counter's clients, and whether it can be that of one atomic counter.
 //!
-//! An increment adds 1 to a counter that begins at 0 and answers the new value. A history is linearizable if
+//! An increment adds 1 to a counter that begins at 0 and returns the new value. A history is linearizable if
 //! one can choose for each increment a moment between its request and its answer so that, done one at a time
-//! in the order of those moments, each answers what it did answer. An increment whose answer never came
-//! (*lost*) may have happened at any moment after its request, or never.
+//! in the order of those moments, each returns the value that it did return. An increment whose answer never
+//! came (*lost*) may have happened at any moment after its request, or never.
 //!
 //! For this kind of operation that can be decided exactly and fast. Done one at a time, the k-th increment
-//! answers k; so the order is no matter of search, it is the order of the values, and what is left to check
-//! is:
+//! returns k; so the order needs no search, it is the order of the values, and these rules are left to check:
 //!
 //! 1. *Distinct*: no value was answered twice, and none is below 1.
-//! 2. *Complete*: a value below the highest one that nobody was answered belongs to a lost increment, each to
+//! 2. *Complete*: a value below the highest one that was never answered belongs to a lost increment, each to
 //!    another one. Lost increment L can have got the value v only if v is above the value of each increment
 //!    that preceded L.
 //! 3. *Real time*: if A preceded B, A's value is below B's. A precedes B if A's answer came before B's
 //!    request (`A.end < B.start`), or if one client did A and later B.
 //! 4. *Final read*: a read after everything finds a value not below the highest one answered, and again each
-//!    value nobody was answered, up to the one read, belongs to a lost increment of its own.
+//!    value that was never answered, up to the one read, belongs to a lost increment of its own.
 //!
 //! *Necessary*: in a linearization the k-th increment has the value k, so values are distinct and without a
 //! gap; gaps in the answers are where lost increments stand; and precedence is kept because moments lie
-//! between request and answer. *Sufficient*: give the values nobody was answered to lost increments as rule 2
-//! allows, and put all increments in the order of their values. Each answers its place in that order. No
+//! between request and answer. *Sufficient*: give the values never answered to lost increments as rule 2
+//! allows, and put all increments in the order of their values. Each returns its place in that order. No
 //! increment stands before one that preceded it: among answered ones by rule 3, a lost one behind an answered
 //! one by rule 2; and nothing is preceded by a lost one, for it has no answer and is its client's last. An
 //! order that keeps precedence of intervals has such moments: give each increment the latest request among
 //! itself and those before it in the order; that is not after its own answer, for else the one with that
 //! later request would have been preceded by it, and stand behind. The final read is last.
 //!
-//! Rule 2 needs no search either: the values nobody was answered, sorted, are v1 < v2 < ...; each lost
+//! Rule 2 needs no search either: the values never answered, sorted, are v1 < v2 < ...; each lost
 //! increment can take all of them from some index on; so all find one if and only if, with these indexes
 //! sorted, the k-th is at most k (Hall's theorem for nested sets).
 //!
 //! The increments are read once, in the order of their values, by merging the clients' logs, each of which
-//! rises if rule 3 holds: O(n log c) for n increments and c clients, and no memory beside the logs.
+//! rises if rule 3 holds: O(n log c) for n increments and c clients, and no memory besides the logs.
 
 pub mod log;
 
@@ -49,11 +48,11 @@ pub struct Op {
     pub start_ns: u64,
     /// Not before its answer was there.
     pub end_ns: u64,
-    /// What was answered.
+    /// The new value in the answer.
     pub value: u64,
 }
 
-/// What one client saw. After an increment whose answer never came it does nothing more.
+/// The increments of one client. After an increment whose answer never came it does nothing more.
 #[derive(Clone, Debug, Default)]
 pub struct Client {
     /// Its answered increments.
@@ -62,12 +61,12 @@ pub struct Client {
     pub lost_start_ns: Option<u64>,
 }
 
-/// What all clients of one counter saw, from the moment it was reset.
+/// The increments of all clients of one counter, from the moment it was reset.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// One entry a client.
     pub clients: Vec<Client>,
-    /// What was read when all clients were done; none if it could not be read.
+    /// The counter, read after all clients were done; none if it could not be read.
     pub final_read: Option<u64>,
 }
 
@@ -80,7 +79,7 @@ pub struct Seen {
     pub op: Op,
 }
 
-/// Why a history cannot be that of one atomic counter; what contradicts each other is named.
+/// Why a history cannot be that of one atomic counter, with the increments that contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
     /// Two increments were answered the same value: an update was lost.
@@ -89,10 +88,10 @@ pub enum Violation {
     Zero(Seen),
     /// The first had its answer before the second was sent, but has the higher value.
     Backwards(Seen, Seen),
-    /// Values between these two were answered to nobody, more than there are lost increments. The first is
+    /// Values between these two were never answered, more than there are lost increments. The first is
     /// missing if the gap begins at 1.
     Gap(Option<Seen>, Seen),
-    /// The value was answered to nobody, and each lost increment that could have taken it was sent only after
+    /// The value was never answered, and each lost increment that could have taken it was sent only after
     /// a higher value had been answered; the highest answer is named.
     GapBeforeLost(u64, Option<Seen>),
     /// The final read is below a value that had been answered.
@@ -115,7 +114,7 @@ pub struct Linearizable {
 }
 
 impl Client {
-    /// Remembers that the answer to what was sent at `start_ns` never came.
+    /// Records that the increment sent at `start_ns` was never answered.
     pub fn lose(&mut self, start_ns: u64) {
         self.lost_start_ns = Some(start_ns);
     }
@@ -175,7 +174,7 @@ impl History {
             }
             gaps.extend((highest + 1..=found).map(Gap::at));
         }
-        // Whoever stands behind a later gap stands behind this one, too.
+        // An increment behind a later gap is behind this one too.
         for at in (1..gaps.len()).rev() {
             gaps[at - 1].deadline_ns = gaps[at - 1].deadline_ns.min(gaps[at].deadline_ns);
         }
@@ -213,10 +212,10 @@ impl Lost {
     }
 }
 
-/// A value that nobody was answered.
+/// A value that was never answered.
 struct Gap {
     value: u64,
-    /// The earliest answer with a higher value: who filled this was sent by then.
+    /// The earliest answer with a higher value: the increment that filled this was sent by then.
     deadline_ns: u64,
 }
 
@@ -228,7 +227,7 @@ impl Gap {
 
 /// All clients' increments in the order of their values; an error where a client's own values do not rise.
 struct Rising<'a> {
-    /// What each client has behind its entry in `next`.
+    /// Each client's increments behind its entry in `next`.
     rest: Vec<Iter<'a>>,
     /// Each client's next increment, the lowest value on top.
     next: BinaryHeap<Reverse<(u64, usize, u64, u64)>>,
@@ -285,12 +284,12 @@ impl fmt::Display for Violation {
             Self::Twice(a, b) => write!(f, "one value answered twice, so an update is lost: {a}; {b}"),
             Self::Zero(a) => write!(f, "an increment answered 0: {a}"),
             Self::Backwards(a, b) => write!(f, "answered, then sent later and yet answered less: {a}; {b}"),
-            Self::Gap(Some(a), b) => write!(f, "values nobody was answered, between {a} and {b}"),
-            Self::Gap(None, b) => write!(f, "values nobody was answered, below the lowest: {b}"),
+            Self::Gap(Some(a), b) => write!(f, "values that were never answered, between {a} and {b}"),
+            Self::Gap(None, b) => write!(f, "values that were never answered, below the lowest: {b}"),
             Self::GapBeforeLost(value, highest) => {
                 write!(
                     f,
-                    "nobody was answered {value}, and each increment without an answer was sent too late"
+                    "{value} was never answered, and each increment without an answer was sent too late"
                 )?;
                 highest.map_or(Ok(()), |seen| write!(f, "; the highest: {seen}"))
             }

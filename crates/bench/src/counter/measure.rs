@@ -1,4 +1,4 @@
-//! One measurement: so many threads, each with its own connection, increment as often as they can for a
+//! One measurement: this many threads, each with its own connection, increment as often as they can for a
 //! while; every answer is kept and judged.
 
 use super::history::{Client, History, Linearizable, Op, Violation};
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So many refusals on end, and a client gives up.
+/// This many refusals on end, and a client gives up.
 const REFUSALS_MAX: u32 = 100;
 
-/// What a measurement found.
+/// The result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Round {
     /// From the first request to the last answer.
@@ -22,7 +22,7 @@ pub struct Round {
     pub answered: u64,
     /// From request to answer.
     pub latency: Latency,
-    /// Increments that the store said it did not do.
+    /// Increments that the store refused.
     pub refused: u64,
     /// Increments whose answer never came.
     pub lost: u64,
@@ -110,7 +110,7 @@ pub fn measure(
     })
 }
 
-/// What one client did.
+/// The run of one client.
 struct Run {
     client: Client,
     latency: Latency,
@@ -179,7 +179,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
 
-    /// A counter in this process; it fails in one of several ways after so many increments.
+    /// A counter in this process; it fails in one of several ways after this many increments.
     struct Fake {
         counter: Arc<AtomicU64>,
         fail_at: u64,

@@ -15,7 +15,7 @@ pub const RATES: [Row; 7] = [
     ("redis", [36835.5, 35974.1, 23178.4, 18584.6, 15858.3, 16500.6, 16161.5, 16496.6, 16851.2, 16858.1]),
 ];
 
-/// The row that does today what a row of the document did, with `--sql as-seed`. Its PostgreSQL table was
+/// The row that corresponds to a row of the document, with `--sql as-seed`. Its PostgreSQL table was
 /// unlogged.
 pub fn ours(theirs: &str) -> Option<&'static str> {
     Some(match theirs {

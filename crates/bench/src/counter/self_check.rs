@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 /// Clients of each history.
 const CLIENTS: u64 = 10;
 
-/// What came out.
+/// The result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Sound histories judged, and as many with one lost update.
     pub histories: u32,
-    /// Sound ones that were said to be wrong.
+    /// Sound ones that were judged wrong.
     pub false_alarms: u32,
     /// Lost updates that were found.
     pub found: u32,

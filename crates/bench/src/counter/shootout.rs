@@ -1,4 +1,4 @@
-//! Several stores under rising numbers of threads, in turns, so that what the host does meanwhile hits all of
+//! Several stores under rising numbers of threads, in turns, so that a disturbance of the host hits all of
 //! them.
 
 use super::entry::Entry;
@@ -25,14 +25,14 @@ pub struct Plan {
 pub struct Contestant {
     /// As it was named.
     pub entry: Entry,
-    /// Its version as it says it.
+    /// Its version as it reports it.
     pub version: String,
     statement: String,
     store: Box<dyn Store>,
 }
 
 impl Contestant {
-    /// Connects and prepares. The error says in one line which store, where, and why not.
+    /// Connects and prepares. The error names store, address and cause in one line.
     pub fn prepare(entry: Entry, options: Options) -> Result<Self, Error> {
         let named = |error: Error| Error(format!("{} at {}: {error}", entry.label, shown(&entry.address)));
         let store = entry.kind.open(&entry.address, options).map_err(named)?;
@@ -57,12 +57,12 @@ pub fn shown(address: &str) -> String {
     }
 }
 
-/// What came out.
+/// The measurements, and what went wrong.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// A row a measurement, in the order they were made.
     pub counters: Vec<Counter>,
-    /// Histories that cannot be: store, threads, and what contradicts each other, in one line each.
+    /// Histories that cannot be: store, threads, and the contradiction, in one line each.
     pub violations: Vec<String>,
     /// Stores that failed on the way, in one line each; they were not measured further.
     pub failures: Vec<String>,
@@ -73,7 +73,7 @@ pub struct Outcome {
 /// Where it is: the number of the measurement from 1, of how many, which store, how many threads.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str, u32);
 
-/// Measures all; `stop` ends it, with what there is.
+/// Measures all; `stop` ends it with the results so far.
 pub fn run(contestants: Vec<Contestant>, plan: &Plan, stop: &AtomicBool, progress: Progress) -> Outcome {
     let mut outcome = Outcome::default();
     let total = contestants.len() * plan.threads.len() * plan.repeat as usize;

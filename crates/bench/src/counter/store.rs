@@ -20,11 +20,11 @@ pub const NO_DRIVERS: &str = "this larder-bench was built without drivers; build
 
 /// A store with one counter in it.
 pub trait Store: Send + Sync {
-    /// The server's name and version as it says them. It fails, in one line, when the server cannot be
+    /// The server's name and version as it reports them. It fails, in one line, when the server cannot be
     /// reached.
     fn version(&self) -> Result<String, Error>;
 
-    /// Creates what the counter needs: a table, a function. Called once.
+    /// Creates the counter's table or function. Called once.
     fn prepare(&self) -> Result<(), Error>;
 
     /// Puts the counter back to where the next increment answers 1.
@@ -46,7 +46,7 @@ pub trait Worker: Send {
 /// Why an increment has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The store answered that it did not do it.
+    /// The store answered with an error: nothing was done.
     Refused(String),
     /// No answer, or none that tells: it may have happened. The connection is of no use any more.
     Lost(String),
@@ -85,7 +85,7 @@ pub enum Sql {
     /// One statement that the database has for it
     #[default]
     Idiomatic,
-    /// What the document of 2015 used
+    /// The statements of the document of 2015
     AsSeed,
 }
 
@@ -119,7 +119,7 @@ pub enum Kind {
     Postgres,
     /// PostgreSQL, an unlogged table.
     PostgresUnlogged,
-    /// MongoDB, or what speaks its wire.
+    /// MongoDB, or a server that speaks its protocol.
     Mongodb,
     /// A counter that is wrong on purpose.
     BrokenRmw,
@@ -142,7 +142,7 @@ impl Kind {
     ];
 
     /// Those of the document of 2015, and the two that are told from theirs by durability alone: a run
-    /// without one of them says so.
+    /// without one of them notes it.
     pub const EXPECTED: [Self; 8] = [
         Self::Memcached,
         Self::Redis,
@@ -177,7 +177,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// What it is, in a few words.
+    /// Returns a description in a few words.
     pub fn about(self) -> &'static str {
         match self {
             Self::Memcached => "any memcached server, text protocol",
@@ -209,7 +209,7 @@ impl Kind {
         }
     }
 
-    /// What is created before the first increment, if anything.
+    /// Returns the statements that run before the first increment, if any.
     pub fn schema(self, sql: Sql) -> Option<String> {
         match self {
             Self::MariadbMemory | Self::MariadbOrm => Some(MySqlTable::MEMORY.schema()),
@@ -237,7 +237,7 @@ impl Kind {
         }
     }
 
-    /// What puts the counter back to nothing.
+    /// Returns the request that removes the counter.
     pub fn reset(self) -> String {
         match self {
             Self::Memcached | Self::MemcachedBinary | Self::MemcachedMeta | Self::BrokenRmw => {

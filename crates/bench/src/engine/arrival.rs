@@ -11,7 +11,7 @@ pub enum Arrival {
     Constant,
     /// As if of many independent users: exponential gaps.
     Poisson,
-    /// So many at once, the bursts evenly.
+    /// This many at once, the bursts evenly.
     Burst(u32),
     /// At the times of a trace.
     Trace,
@@ -74,7 +74,7 @@ impl Schedule {
         self.begin_ns + self.next_ns as u64
     }
 
-    /// Goes on to the request after it.
+    /// Advances to the next request.
     pub fn advance(&mut self) {
         self.number += 1;
         match self.arrival {

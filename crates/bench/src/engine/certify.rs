@@ -1,27 +1,27 @@
-//! Whether a run's figures may be quoted: what the generator itself did to them, and whether they hold
+//! Whether a run's figures may be quoted: the generator's own effect on them, and whether they hold
 //! together.
 //!
-//! - `generator` fails when the busiest thread ran for 90 % of the window or more (what it spun for in vain
-//!   under `--spin` is room, and not counted); in an open loop also when more than 70 % of the ceiling was
+//! - `generator` fails when the busiest thread ran for 90 % of the window or more (idle spinning
+//!   under `--spin` is not counted); in an open loop also when more than 70 % of the ceiling was
 //!   achieved, or when p99 of the slip is 10 % of p99 of the response or more and shows in it: the response's
-//!   p99 is over the service's by as much. It warns when a thread could have run and waited for a CPU for more
-//!   than 10 % of the window.
+//!   p99 is over the service's by as much. It warns when a thread could have run and waited for a CPU for
+//!   more than 10 % of the window.
 //! - `rate`, of an open loop, fails when less than 95 % of the rate was achieved, and warns below 99 % and
 //!   when requests were never sent.
 //! - `little`, of a closed loop, fails when rate times mean response time is off the requests in flight by 5
 //!   %.
 //! - `hits` fails when gets found less than 1 % of their keys, unless that is expected.
-//! - `values` fails when a value was not what was stored under its key.
+//! - `values` fails when a value differs from the one stored under its key.
 //! - `errors` fails when more than 1 % of the requests were refused, and warns of any.
 //!
-//! In an open loop the generator's room is the ceiling: what it reached against a null server with the same
+//! In an open loop the generator's room is the ceiling: its rate against a null server with the same
 //! shape. In a closed loop there is no such bound, since the generator always asks for more as soon as it
-//! may: what counts there is that it had to wait for the server. A thread that ran for less than 90 % of the
+//! may: there it has to have waited for the server. A thread that ran for less than 90 % of the
 //! window slept for the rest of it because nothing had been answered, so the server and not the generator set
-//! the rate. The ceiling is still said.
+//! the rate. The ceiling is still reported.
 //!
-//! With TLS the ceiling is still the one without it, and the check says so: the null server speaks no TLS.
-//! The room it shows is then too large by what encrypting costs, and it is the busiest thread and the slip
+//! With TLS the ceiling is still the one without it, and the check notes it: the null server speaks no TLS.
+//! The room it shows is then too large by the cost of encryption, and it is the busiest thread and the slip
 //! that tell a generator with too much to do.
 
 use super::plan::{Load, Plan};
@@ -34,8 +34,8 @@ pub const THREAD_MAX: f64 = 0.90;
 const WAITING_MAX: f64 = 0.10;
 /// The share of the ceiling that an open loop may reach.
 pub const CEILING_MAX: f64 = 0.70;
-/// The share of p99 of the response that p99 of the slip may be. A larger slip counts only if the response's p99 is
-/// over the service's by this share too: else the requests that slipped are not those that took long.
+/// The share of p99 of the response that p99 of the slip may be. A larger slip counts only if the response's
+/// p99 is over the service's by this share too: else the requests that slipped are not those that took long.
 pub const SLIP_MAX: f64 = 0.10;
 /// The shares of an open loop's rate below which the check fails and warns.
 const RATE_MIN: (f64, f64) = (0.95, 0.99);
@@ -218,8 +218,8 @@ mod tests {
     use crate::latency::Latency;
     use crate::result::Verb;
 
-    /// What the generator's check says of an open loop in which the slowest 2 % took `late_us` from when they were due,
-    /// and the 2 % that were sent late, by 30 us, are those or others.
+    /// The verdict of the generator's check on an open loop in which the slowest 2 % took `late_us` from when
+    /// they were due, and the 2 % that were sent late, by 30 us, are those or others.
     fn judged(late_us: u64, are_the_slow_ones: bool) -> Verdict {
         let arrival = Arrival::Constant;
         let load = Load::Open { rate: 1000.0, arrival, max_in_flight: 100, when_full: WhenFull::Wait };

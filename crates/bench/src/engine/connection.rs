@@ -22,7 +22,7 @@ pub struct Flight {
     pub sent_ns: u64,
     /// Its key, or the first of several.
     pub key: u64,
-    /// What it does.
+    /// Its verb.
     pub verb: Verb,
     /// Of how many keys.
     pub keys: u32,
@@ -73,7 +73,7 @@ pub struct Connection {
     /// value as soon as it reads how large it is.
     answered_bytes: usize,
     decoder: Decoder,
-    /// What it asks for.
+    /// The stream of its requests.
     pub draw: Draw,
     /// Whether it is waited for to be writable.
     pub is_blocked: bool,
@@ -165,7 +165,8 @@ impl Connection {
         self.unsent += 1;
     }
 
-    /// Hands over what it can, in one write, and stamps what went with `now_ns`. Says whether all of it went.
+    /// Sends as much as the socket takes in one write, and stamps sent requests with `now_ns`. Returns
+    /// whether all were sent.
     ///
     /// # Errors
     /// The connection broke.
@@ -183,7 +184,7 @@ impl Connection {
             self.stamp(written, now_ns);
         }
         let is_all = self.output_begin == self.output.len();
-        // What was encrypted and not sent is the stream's; the connection stays blocked for it.
+        // Bytes that were encrypted and not sent stay in the stream; the connection stays blocked for them.
         let is_gone = self.stream.push()? && is_all;
         if is_all {
             self.output.clear();
@@ -216,7 +217,8 @@ impl Connection {
         }
     }
 
-    /// Takes what has arrived, in one read, and whatever of it the stream holds back; says how many bytes.
+    /// Takes the bytes that have arrived, in one read, with those that the stream holds back; returns their
+    /// number.
     ///
     /// # Errors
     /// The connection broke, or the server closed it.
@@ -252,10 +254,10 @@ impl Connection {
         }
     }
 
-    /// Reads what has arrived piece by piece, and says how many requests were answered to their end.
+    /// Reads the arrived bytes piece by piece, and returns how many requests were answered to their end.
     ///
     /// # Errors
-    /// What came is no reply to what was asked.
+    /// The bytes are not a reply to the request.
     pub fn replies(&mut self, mut each: impl FnMut(Asking<'_>, &Reply<'_>)) -> Result<u32, Garbage> {
         let mut answered = 0;
         while self.input_begin < self.input_end {

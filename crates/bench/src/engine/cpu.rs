@@ -1,4 +1,4 @@
-//! The calling thread's CPU: which one it may use, and how much of it it did.
+//! The calling thread's CPUs, and its CPU time.
 
 use super::Error;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -19,7 +19,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// What the calling thread used until now.
+    /// Returns the CPU time that the calling thread used until now.
     pub fn now() -> Self {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         let waited = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

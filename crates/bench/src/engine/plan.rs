@@ -1,4 +1,4 @@
-//! What a run is to do.
+//! The plan of a run.
 
 use super::Arrival;
 use crate::net::{Address, Tls};
@@ -10,14 +10,14 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a run is to do. Every field has a default that is ready to use; set what differs.
+/// The plan of a run. Every field has a default that is ready to use.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the run is called in a document.
+    /// The name of the run in a document.
     pub label: String,
     /// Where the server is.
     pub address: Address,
-    /// What it speaks.
+    /// The protocol.
     pub protocol: Protocol,
     /// How it is encrypted, if it is.
     pub tls: Option<Tls>,
@@ -27,7 +27,7 @@ pub struct Plan {
     pub threads: usize,
     /// Connections, over all threads; at least one a thread.
     pub connections: usize,
-    /// What is asked.
+    /// The requests.
     pub workload: Workload,
     /// Recorded requests instead of drawn ones. Their times count with [`Arrival::Trace`]; in a closed loop
     /// only their order does.
@@ -36,7 +36,7 @@ pub struct Plan {
     pub warmup: Duration,
     /// The window's length; with [`Self::requests`] its most.
     pub duration: Duration,
-    /// Ends the window after so many requests.
+    /// Ends the window after this many requests.
     pub requests: Option<u64>,
     /// Stores every key once before the load.
     pub prefill: bool,
@@ -47,9 +47,9 @@ pub struct Plan {
     /// Waits for the time of the next request by asking the clock over and over, instead of sleeping. More
     /// exact, and costs a whole CPU.
     pub spin: bool,
-    /// What is watched besides.
+    /// The process, device and counters to watch besides.
     pub watch: watch::Targets,
-    /// What the generator can do at most with this shape, when that is known (see [`crate::calibrate`]).
+    /// The generator's ceiling with this shape, when it is known (see [`crate::calibrate`]).
     pub ceiling: Option<f64>,
     /// Whether it is right that nearly all gets miss.
     pub expect_misses: bool,
@@ -78,7 +78,7 @@ impl Default for Part {
 /// How requests are offered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// Every connection keeps so many requests in flight.
+    /// Every connection keeps this many requests in flight.
     Closed {
         /// Requests in flight on a connection.
         pipeline: u32,
@@ -91,12 +91,12 @@ pub enum Load {
         arrival: Arrival,
         /// Requests in flight on all connections of a thread, at most.
         max_in_flight: u32,
-        /// What happens to a request that is due while so many are in flight.
+        /// The treatment of a request that is due while this many are in flight.
         when_full: WhenFull,
     },
 }
 
-/// What happens to a request of an open loop that is due while too many are in flight.
+/// The treatment of a request of an open loop that is due while too many are in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
     /// It goes out as soon as there is room, and its time runs from when it was due.
@@ -173,7 +173,7 @@ impl Plan {
         Watcher::prepare(&self.watch, &self.address, self.protocol, self.tls.as_ref())
     }
 
-    /// What cannot be done, said in one line.
+    /// The plan is impossible, in one line.
     ///
     /// # Errors
     /// That line.

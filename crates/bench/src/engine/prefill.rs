@@ -14,10 +14,10 @@ const PIPELINE_TLS: usize = 1;
 const BYTES: usize = 256 << 10;
 /// A server that confirms nothing for so long is given up.
 const PATIENCE_NS: u64 = 10_000_000_000;
-/// How many more are stored until somebody is told.
+/// Progress is reported after this many more.
 const REPORT_EVERY: u64 = 10_000;
 
-/// What came of it.
+/// The result of a prefill.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     /// Confirmed.
@@ -28,8 +28,9 @@ pub(super) struct Stored {
     pub said: Option<String>,
 }
 
-/// Stores the values of `keys`, and their counters if the workload counts. `report` hears of progress. An
-/// `Err` says why it ended early; an empty one that it was asked to.
+/// Stores the values of `keys`, and their counters if the workload counts. `report` is called with progress.
+/// An
+/// `Err` holds the cause of an early end; an empty one is a stop.
 pub(super) fn prefill(
     reactor: &mut Reactor<'_>,
     keys: Range<u64>,

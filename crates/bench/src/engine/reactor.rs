@@ -43,7 +43,7 @@ pub(super) struct Reactor<'a> {
     pub shared: Shared,
     epoll: OwnedFd,
     events: Vec<epoll::Event>,
-    /// Set by whoever wants the run to end now.
+    /// Set to end the run now.
     pub stops: [&'a AtomicBool; 2],
     pub in_flight: usize,
     /// How much later than it was due the first request was sent; none before that.
@@ -84,7 +84,7 @@ impl<'a> Reactor<'a> {
             connections,
             shared: Shared::new(&plan.workload, number, all),
             epoll,
-            // Who spins looks at the clock between any two replies.
+            // A spinning thread reads the clock between any two replies.
             events: Vec::with_capacity(if plan.spin { 1 } else { EVENTS }),
             stops,
             in_flight: 0,
@@ -228,7 +228,7 @@ impl<'a> Reactor<'a> {
         Ok(())
     }
 
-    /// Asks on a connection until so many requests are in flight there.
+    /// Asks on a connection until this many requests are in flight there.
     fn top_up(&mut self, index: usize, pipeline: usize, offer: &mut Offer, now_ns: u64) {
         while self.connections[index].in_flight() < pipeline && offer.takes_one(now_ns) {
             if let Some(trace) = &mut self.trace {
@@ -265,7 +265,7 @@ impl<'a> Reactor<'a> {
         self.version
     }
 
-    /// Sends what is due, and says how long to wait for more.
+    /// Sends the requests that are due, and returns how long to wait for more.
     fn offer_due(
         &mut self,
         offer: &mut Offer,
@@ -362,7 +362,7 @@ impl<'a> Reactor<'a> {
         }
     }
 
-    /// What is not answered so long after the window is given up, and said.
+    /// Requests that are unanswered so long after the window are given up and reported.
     fn give_up(&mut self, offer: &mut Offer, tally: &mut Tally, window: Window) -> Result<(), String> {
         let mut never_sent = 0;
         while !offer.is_exhausted && self.due_ns(offer, window).is_some() {
@@ -378,7 +378,7 @@ impl<'a> Reactor<'a> {
         Ok(())
     }
 
-    /// Waits for the server; what it has to say is in `events` then.
+    /// Waits for the server; its readiness is in `events` then.
     pub fn wait(&mut self, wait: Wait) -> Result<(), String> {
         let failed = |error: rustix::io::Errno| format!("epoll: {error}");
         let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -427,7 +427,7 @@ impl<'a> Reactor<'a> {
         ready.into_iter()
     }
 
-    /// Sends what a connection has to say.
+    /// Sends a connection's output.
     pub fn flush(&mut self, index: usize) -> Result<(), String> {
         let sent_ns = self.clock.now_ns();
         self.flush_at(index, sent_ns)
@@ -457,7 +457,7 @@ pub(super) enum Bound {
     End,
 }
 
-/// What is still to be asked.
+/// The requests that are still to be made.
 struct Offer {
     /// Of an open loop that is no trace.
     schedule: Option<Schedule>,

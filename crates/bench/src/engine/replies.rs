@@ -1,25 +1,25 @@
-//! Reads the replies of a connection under load: counts, times, verifies, and says what is to follow.
+//! Reads the replies of a connection under load: counts, times, verifies, and returns the steps that follow.
 
 use super::connection::{Asking, Connection};
 use super::tally::{Ended, Tally};
 use crate::wire::{Encoder, Garbage, Reply, Verb, What, Whose};
 
-/// What is to follow a reply.
+/// A step that follows a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     /// The key was missed, and is to be stored.
     Store {
         /// Which one.
         key: u64,
-        /// How large the get said it is.
+        /// Its size, as the get gave it.
         size: u32,
         /// How long it is to live.
         expiry_s: u32,
     },
 }
 
-/// Reads replies. Between two calls of [`Self::read`] a reply may be half read; it then goes on where it
-/// stopped.
+/// Reads replies. Between two calls of [`Self::read`] a reply may be half read; the rest is read
+/// later.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     look_aside: bool,
@@ -29,7 +29,7 @@ pub(super) struct Reader {
     partial: Vec<Partial>,
 }
 
-/// What was read of a request's reply.
+/// The part of a reply that was read.
 #[derive(Clone, Debug, Default)]
 struct Partial {
     ended: Ended,
@@ -46,12 +46,12 @@ impl Reader {
         Self { look_aside, partial: vec![Partial::default(); connections], ..Self::default() }
     }
 
-    /// What is to follow, one a call.
+    /// Returns the next step that follows, if any.
     pub fn next_step(&mut self) -> Option<Then> {
         self.steps.pop()
     }
 
-    /// Reads what a connection has; says how many requests were answered to their end.
+    /// Reads a connection's replies; returns how many requests were answered to their end.
     pub fn read(
         &mut self,
         index: usize,

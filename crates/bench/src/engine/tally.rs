@@ -1,4 +1,4 @@
-//! What one thread counted and timed in the window.
+//! The counts and times of one thread in the window.
 
 use super::connection::Flight;
 use super::plan::Verify;
@@ -10,7 +10,7 @@ use crate::wire::Verb;
 pub const SECOND_NS: u64 = 1_000_000_000;
 /// Wrong values that are described.
 const EXAMPLES: usize = 5;
-/// With [`Verify::Sample`] one value in so many is verified.
+/// With [`Verify::Sample`] one value in this many is verified.
 const SAMPLE: u32 = 64;
 
 /// The window on the run's clock.
@@ -37,7 +37,7 @@ pub struct Ended {
     pub bytes: u64,
 }
 
-/// What one thread counted and timed in the window.
+/// The counts and times of one thread in the window.
 #[derive(Debug)]
 pub struct Tally {
     window: Window,
@@ -100,7 +100,7 @@ impl Tally {
         is_turn
     }
 
-    /// A value was not what was stored. Every wrong value counts, those of the warm-up too.
+    /// Counts a value that differs from the stored one. Every wrong value counts, those of the warm-up too.
     pub fn wrong(&mut self, message: impl FnOnce() -> String) {
         self.verified.wrong += 1;
         if self.verified.examples.len() < EXAMPLES {

@@ -1,4 +1,4 @@
-//! Runs the threads of a plan from their connecting to their end, and puts together what they measured.
+//! Runs the threads of a plan from their connecting to their end, and merges their measurements.
 
 use super::cpu::{self, Used};
 use super::plan::{Load, Plan};
@@ -25,11 +25,11 @@ const LEAD_NS: u64 = 5_000_000;
 /// A last piece of a second that is shorter is counted with the second before.
 const PIECE_MS: u64 = 250;
 
-/// What a thread tells.
+/// A thread's messages.
 enum News {
     /// It is connected, or done with the prefill.
     Ready,
-    /// So many more keys are stored.
+    /// This many more keys are stored.
     Stored(u64),
     /// A second is over.
     Second(Interval),
@@ -37,14 +37,14 @@ enum News {
     Done(Result<Box<Outcome>, Error>),
 }
 
-/// What a thread may do next.
+/// The next step that a thread may take.
 #[derive(Clone, Copy)]
 enum Go {
     Prefill,
     Load(Window),
 }
 
-/// What a thread measured.
+/// A thread's measurements.
 struct Outcome {
     finished: Finished,
     at_begin: Used,
@@ -57,7 +57,7 @@ struct Outcome {
     said: Vec<String>,
 }
 
-/// Does what the plan says. `stop` ends the run early; what was measured until then is in the result.
+/// Runs the plan. `stop` ends the run early; the result holds the measurements until then.
 ///
 /// # Errors
 /// There is no result: the plan cannot be done, or something failed before the window began.
@@ -68,7 +68,7 @@ pub fn execute(plan: &Plan, observer: &dyn Observer, stop: &AtomicBool) -> Resul
     }
     plan.check().map_err(Error::Plan)?;
     let plan = &plan;
-    // A server that is not there shows when the threads connect; one that takes no part in TLS is said once.
+    // A server that is not there shows when the threads connect; one that refuses TLS is reported once.
     let tls = if plan.tls.is_some() { super::reach(plan)? } else { None };
     let (items, counters) = plan.workload.names().map_err(Error::Plan)?;
     let encoder = Encoder { protocol: plan.protocol, items, counters, pool: Pool::new() };
@@ -192,7 +192,7 @@ fn stopped_in_prefill() -> Error {
     Error::Before("stopped during the prefill; nothing was measured".to_string())
 }
 
-/// Leads the threads, and puts together what they say.
+/// Leads the threads, and merges their messages.
 struct Conductor<'a> {
     plan: &'a Plan,
     clock: Clock,
@@ -237,7 +237,7 @@ impl Conductor<'_> {
 
     fn tell_all(&self, go: Go) {
         for thread in &self.go {
-            // One that is gone has said why.
+            // One that is gone has reported why.
             let _ = thread.send(go);
         }
     }
@@ -263,7 +263,7 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Hears the threads until all are done; says their outcomes and the seconds of all together.
+    /// Listens to the threads until all are done; returns their outcomes and the seconds of all together.
     fn follow(
         &self,
         window: Window,
@@ -398,7 +398,7 @@ fn add_second(seconds: &mut Vec<(Interval, usize)>, second: Interval) {
     *threads += 1;
 }
 
-/// What came in just after the last whole second belongs to it: a second of its own would look like a stall.
+/// Replies just after the last whole second belong to it: a second of its own would look like a stall.
 fn join_piece(seconds: &mut Vec<Interval>, length_s: f64) {
     let length_ms = (length_s * 1000.0) as u64;
     if seconds.len() < 2 {

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A coordinator that says nothing for so long is gone, however the network hides it.
+/// A coordinator that is silent for so long is gone, however the network hides it.
 const SILENCE_NS: i64 = 60_000_000_000;
 
 /// The status of an agent whose coordinator went away.
@@ -29,7 +29,7 @@ const LEFT_ALONE: i32 = 1;
 /// Serves a coordinator on the standard input and output until it goes away.
 ///
 /// # Errors
-/// What comes in is no message, or nothing can be said any more.
+/// The input is malformed, or the output is closed.
 pub fn serve(plan_of: PlanOf) -> io::Result<()> {
     let voice = Arc::new(Voice(Mutex::new(io::stdout())));
     {
@@ -80,7 +80,7 @@ pub fn serve(plan_of: PlanOf) -> io::Result<()> {
     Ok(())
 }
 
-/// What several threads say over one output, a whole message at a time.
+/// One output of several threads, a whole message at a time.
 #[derive(Debug)]
 struct Voice(Mutex<io::Stdout>);
 
@@ -95,7 +95,7 @@ impl Voice {
         frame::write(&mut *out, &FromAgent::Pong { number, at_ns: monotonic_ns() })
     }
 
-    /// Says it, or ends the process: without a coordinator there is nothing to go on for.
+    /// Sends it, or ends the process: without a coordinator there is no work left.
     fn say_or_end(&self, message: &FromAgent) {
         if self.say(message).is_err() {
             process::exit(LEFT_ALONE);
@@ -103,7 +103,7 @@ impl Voice {
     }
 }
 
-/// Does the agent's share of what the arguments of `run` say.
+/// Does the agent's share of a plan.
 fn run(
     plan: Result<(Plan, bool), String>,
     index: u32,
@@ -118,7 +118,7 @@ fn run(
         let mut plan = share::of(&plan, index, of)?;
         let in_words = |error: engine::Error| error.to_string();
         if is_to_calibrate {
-            // Nobody waits for a calibration of a server that is not there.
+            // An absent server is reported before a calibration, not after it.
             engine::reach(&plan).map_err(in_words)?;
             plan.ceiling = Some(calibrate::ceiling(&plan, stop).map_err(in_words)?.run.rate());
         }
@@ -130,7 +130,7 @@ fn run(
     });
 }
 
-/// Passes on what happens in a run, and holds its load back until the coordinator says when.
+/// Passes on the phases of a run, and holds its load back until the coordinator's start.
 struct Gate<'a> {
     voice: Arc<Voice>,
     stop: &'a AtomicBool,
@@ -159,7 +159,7 @@ impl Observer for Gate<'_> {
             match start.recv_timeout(Duration::from_millis(20)) {
                 Ok(at_ns) => {
                     // When the word came too late, the load begins now and a whole window follows: where it
-                    // lies is said, and whether that is good enough is not for this host
+                    // lies is reported, and whether that is good enough is not for this host
                     // to judge.
                     let began_ns = at_ns.max(monotonic_ns());
                     self.began_ns.store(began_ns, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Puts the results of several hosts together on one axis, and says whether they may be added up.
+//! Puts the results of several hosts together on one axis, and checks whether they may be added up.
 
 use super::offset::Offset;
 use crate::checks;
@@ -7,18 +7,18 @@ use crate::result::{Check, Host, Interval, Run, Verdict};
 use crate::show;
 use std::collections::BTreeMap;
 
-/// How far apart the hosts may begin, in microseconds, before it is said.
+/// How far apart the hosts may begin, in microseconds, before it is reported.
 pub const SKEW_MAX_US: f64 = 1000.0;
 
 /// Examples of wrong values and of errors that are kept.
 const EXAMPLES: usize = 10;
 
-/// What one host measured, and what is known of its clock.
+/// The measurements of one host, and the offset of its clock.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// Its name.
     pub name: String,
-    /// What it measured.
+    /// Its run.
     pub run: Run,
     /// When its load was to begin, on its own clock.
     pub began_ns: i64,
@@ -62,7 +62,7 @@ impl Window {
     }
 }
 
-/// Adds up what the hosts measured of a plan that was to begin at `start_ns` of our clock. The result has no
+/// Adds up the hosts' runs of a plan that was to begin at `start_ns` of our clock. The result has no
 /// checks but those of the fleet itself, and says nothing of the server.
 pub fn merge(plan: &Plan, start_ns: i64, parts: &[Part]) -> Run {
     let windows: Vec<Window> = parts.iter().map(|part| Window::of(part, plan)).collect();
@@ -148,8 +148,8 @@ fn add_interval(seconds: &mut BTreeMap<u64, Interval>, interval: &Interval, shif
     sum.at_ms = second * 1000;
 }
 
-/// Whether all hosts measured at the same time; and if not, who was out of step. The share of one that is
-/// says nothing of that, since it misses as much of the others as they of it.
+/// Whether all hosts measured at the same time; and if not, the host that was out of step. The share of one
+/// that is says nothing of that, since it misses as much of the others as they of it.
 fn overlap(hosts: &[Host], windows: &[Window]) -> Check {
     let mut check = checks::hosts::overlap(hosts);
     let all = || hosts.iter().zip(windows);

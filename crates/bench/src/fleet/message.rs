@@ -1,4 +1,4 @@
-//! What the coordinator of a fleet and its agents say to each other.
+//! The messages between the coordinator of a fleet and its agents.
 
 use crate::latency::Latency;
 use crate::result::{Interval, Run};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToAgent {
-    /// What does your clock show?
+    /// Asks for the agent's clock.
     Ping {
         /// Comes back with the answer.
         number: u64,
@@ -27,7 +27,7 @@ pub enum ToAgent {
         /// When, on the agent's own monotonic clock.
         at_ns: i64,
     },
-    /// End early, with what was measured so far.
+    /// Ends early, with the measurements so far.
     Stop,
     /// Record made-up latencies and send their histogram.
     Record {
@@ -71,7 +71,7 @@ pub enum FromAgent {
     Window,
     /// One more second of the window.
     Second {
-        /// What was measured in it.
+        /// Its measurements.
         interval: Interval,
         /// How much of the window is left.
         left_ms: Option<u64>,
@@ -80,7 +80,7 @@ pub enum FromAgent {
     Done {
         /// All of it.
         run: Box<Run>,
-        /// When the load was to begin, on the agent's monotonic clock: what [`ToAgent::Start`] said, or
+        /// When the load was to begin, on the agent's monotonic clock: as [`ToAgent::Start`] gave it, or
         /// later when the message came too late for that.
         began_ns: i64,
     },

@@ -55,7 +55,7 @@ pub struct Offset {
 }
 
 impl Offset {
-    /// What the exchanges say; none when there are none.
+    /// Returns the offset that the exchanges show; none without exchanges.
     pub fn estimate(exchanges: &[Exchange]) -> Option<Self> {
         let least = exchanges.iter().map(|e| e.remote_ns - e.received_ns).max()?;
         let most = exchanges.iter().map(|e| e.remote_ns - e.sent_ns).min()?;

@@ -1,4 +1,4 @@
-//! The agents as their coordinator sees them: what they say, how they are told, and when one is lost.
+//! The agents as their coordinator sees them: messages to and from them, and losses.
 
 use super::Fleet;
 use super::message::{FromAgent, ToAgent};
@@ -20,7 +20,7 @@ const HELLO: Duration = Duration::from_secs(30);
 const COPY: Duration = Duration::from_secs(600);
 /// Agents are asked whether they are there so often.
 const HEARTBEAT_NS: i64 = 2_000_000_000;
-/// An agent that says nothing for so long is lost.
+/// An agent that is silent for so long is lost.
 const SILENCE_NS: i64 = 15_000_000_000;
 /// How often a stop is looked for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -29,7 +29,7 @@ const NEAR_NS: i64 = 5_000_000;
 /// How long an agent may take to end by itself.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Something that an agent said, or that happened to it.
+/// A message of an agent, or its loss.
 enum News {
     Copying { host: usize },
     Up { host: usize, to: ChildStdin, cores: u32 },
@@ -47,7 +47,7 @@ pub(super) enum Trouble {
         /// Why, in one line.
         message: String,
     },
-    /// Somebody wants an end.
+    /// A stop was asked for.
     Stopped,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Peers<'a> {
 }
 
 impl<'a> Peers<'a> {
-    /// Starts an agent on every host, and waits until all have said hello.
+    /// Starts an agent on every host, and waits for the hello of each.
     pub fn bring_up(fleet: &Fleet, stop: &'a AtomicBool) -> Result<Self, String> {
         let (tell, news) = channel();
         let mut all = Self { peers: Vec::new(), news, stop, beat_ns: monotonic_ns(), pings: 0 };
@@ -145,7 +145,7 @@ impl<'a> Peers<'a> {
         }
     }
 
-    /// Tells one host something. Whether it arrived shows in what the host says, or does not say, later.
+    /// Sends one host a message. Its later messages, or their absence, show whether it arrived.
     pub fn tell(&mut self, host: usize, message: &ToAgent) {
         if let Some(to) = &mut self.peers[host].to {
             let _ = frame::write(to, message);
@@ -157,7 +157,8 @@ impl<'a> Peers<'a> {
         (0..self.peers.len()).for_each(|host| self.tell(host, message));
     }
 
-    /// What is said next; none when nothing is for a while. A stop is a trouble unless it is known already.
+    /// Returns the next message; none after a while without one. A stop is a trouble unless it is known
+    /// already.
     pub fn hear(&mut self, is_stop_known: bool) -> Result<Option<(usize, FromAgent, i64)>, Trouble> {
         if !is_stop_known && self.stop.load(Ordering::Relaxed) {
             return Err(Trouble::Stopped);
@@ -184,7 +185,7 @@ impl<'a> Peers<'a> {
                 Err(Trouble::Lost { host, message })
             }
             Ok(News::Copying { .. } | News::Up { .. }) | Err(RecvTimeoutError::Timeout) => Ok(None),
-            // Every listener says that it is lost before it goes, so there is nobody left to lose.
+            // Every listener reports its loss before it ends, so none is left.
             Err(RecvTimeoutError::Disconnected) => {
                 thread::sleep(LOOK);
                 Ok(None)
@@ -239,7 +240,7 @@ impl<'a> Peers<'a> {
 }
 
 impl Drop for Peers<'_> {
-    /// An agent ends when its input does; what does not is ended.
+    /// An agent ends when its input does; one that does not is killed.
     fn drop(&mut self) {
         let until = Instant::now() + FAREWELL;
         let was_up: Vec<bool> = self.peers.iter_mut().map(|peer| peer.to.take().is_some()).collect();
@@ -285,7 +286,7 @@ impl Listener {
     }
 }
 
-/// Hears an agent's hello, and says how many CPUs it has.
+/// Waits for an agent's hello, and returns the number of its CPUs.
 fn hello(from: &mut Frames<ChildStdout>) -> Result<u32, String> {
     match from.message() {
         Ok(Some(FromAgent::Hello { version, schema, cores })) if version == VERSION && schema == SCHEMA => {

@@ -19,9 +19,9 @@ const LEAD_NS: i64 = 300_000_000;
 /// How long the others may take to end when one is lost.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// Does on all hosts together what the plan says, and puts the results together. `arguments` are those of
+/// Runs the plan on all hosts together, and merges the results. `arguments` are those of
 /// `run` that describe the same plan: every agent reads them for itself. Connections, rate and requests are
-/// totals. `stop` ends the run early; what was measured until then is in the result.
+/// totals. `stop` ends the run early; the result holds the measurements until then.
 ///
 /// # Errors
 /// There is no result: the plan cannot be done, a host cannot be reached, or something failed before the
@@ -102,7 +102,7 @@ fn wait_until_ready(peers: &mut Peers<'_>, plan: &Plan, observer: &dyn Observer)
     Ok(())
 }
 
-/// The hosts that did not come to an end are named, with what they had answered.
+/// The hosts that did not come to an end are named, with their answers until then.
 fn missing(peers: &Peers<'_>, measured: &[usize], answered: &[u64]) -> Option<Check> {
     let lost: Vec<String> = (0..peers.count())
         .filter(|host| !measured.contains(host))
@@ -156,7 +156,7 @@ struct Follower<'a, 'b> {
     give_up: Option<Instant>,
 }
 
-/// What came of it.
+/// The outcome.
 struct Ended {
     /// Results, and when the load was to begin on the agent's clock.
     done: Vec<Option<(Run, i64)>>,
@@ -213,7 +213,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
     }
 
-    /// Ends the run for the first reason; what follows from it is none.
+    /// Ends the run for the first reason; those that follow from it are ignored.
     fn cut_short(&mut self, why: String) {
         if self.ended.cut_short.is_none() {
             self.ended.cut_short = Some(why);
@@ -249,7 +249,7 @@ impl<'a, 'b> Follower<'a, 'b> {
     fn take_second(&mut self, host: usize, interval: &Interval, left_ms: Option<u64>) {
         self.ended.answered[host] += interval.count;
         let index = (interval.at_ms / 1000) as usize;
-        // No window is longer than this, so an agent that says otherwise cannot fill our memory.
+        // No window is longer than this, so a faulty agent cannot fill our memory.
         if interval.at_ms > self.plan.duration.as_millis() as u64 + 60_000 {
             return;
         }
@@ -268,7 +268,7 @@ impl<'a, 'b> Follower<'a, 'b> {
     }
 }
 
-/// What is found on a host without a run.
+/// A host's properties, found without a run.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The host's name.

@@ -5,7 +5,7 @@ use crate::engine::{Load, Plan};
 use crate::watch::{Process, Targets};
 
 /// Host `index`'s share of a plan that `of` hosts do together: connections, rate and requests are totals and
-/// divided, the threads are each host's own. What is left over goes to the first hosts, one each.
+/// divided, the threads are each host's own. A remainder goes to the first hosts, one each.
 ///
 /// # Errors
 /// There is too little for every host to get something.
@@ -33,7 +33,7 @@ pub fn of(plan: &Plan, index: u32, of: u32) -> Result<Plan, String> {
     }
     let first_connection = plan.connections / hosts * at + at.min(plan.connections % hosts);
     share.part = Part { index: at, of: hosts, first_connection };
-    // The coordinator watches the server; and it knows what the whole fleet can do.
+    // The coordinator watches the server; and it knows the whole fleet's ceiling.
     share.watch = Targets { process: Process::None, ..Targets::default() };
     share.ceiling = None;
     Ok(share)

@@ -1,9 +1,9 @@
-//! What can stop a run before it has a result.
+//! Errors that stop a run before it has a result.
 
 use std::fmt;
 use std::io;
 
-/// What stopped a run, said so that one line is enough.
+/// An error that stopped a run, worded for one line.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -13,7 +13,7 @@ pub enum Error {
     Connect {
         /// Where it should be.
         address: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The server was reached, and the two of us do not agree on TLS.
@@ -27,9 +27,9 @@ pub enum Error {
     Before(String),
     /// Something of this host failed.
     Host {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// How long a connection to one address may take.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What carries a connection.
+/// A connected socket.
 #[derive(Debug)]
 pub enum Socket {
     /// TCP, without delay of small pieces.

@@ -28,8 +28,8 @@ pub fn reach(address: &Address, protocol: Protocol, tls: Option<&Tls>) -> Result
     let Some(tls) = tls else { return Stream::connect(address, None).map(|_| None) };
     let in_words = |source: &io::Error| refused(address, tls, source);
     let mut stream = Stream::open(address, Some(tls), CONNECT_TIMEOUT)?;
-    // With TLS 1.3 a refusal of our certificate shows in the first reply only. memcached and its relatives reply
-    // in text on any connection; a server that does not is reachable nevertheless.
+    // With TLS 1.3 a refusal of our certificate shows in the first reply only. memcached and its relatives
+    // reply in text on any connection; a server that does not is reachable nevertheless.
     stream.socket().set_timeout(PROBE_TIMEOUT).map_err(|e| in_words(&e))?;
     let ask: &[u8] = if protocol == Protocol::Resp2 { b"*1\r\n$4\r\nPING\r\n" } else { b"version\r\n" };
     let answered = stream.write(ask).and_then(|_| stream.read(&mut [0; 256]));
@@ -95,7 +95,7 @@ impl Stream {
         }
     }
 
-    /// What to wait on.
+    /// Returns the descriptor to wait on.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         match self.socket() {
             Socket::Tcp(tcp) => tcp.as_fd(),
@@ -111,7 +111,7 @@ impl Stream {
         }
     }
 
-    /// Hands over what was written and did not go yet; says whether all of it went.
+    /// Sends the bytes that were written and not sent yet; returns whether all were sent.
     ///
     /// # Errors
     /// The connection broke.

@@ -1,4 +1,4 @@
-//! TLS as a plan asks for it: whom to trust, who we are, and what went wrong in words. The bytes are in
+//! TLS as a plan asks for it: trusted certificates, our own, and errors in words. The bytes are in
 //! [`stream`].
 
 pub mod stream;
@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the command line says of TLS. Files are of PEM.
+/// The options of TLS on the command line. Files are in PEM.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The certificates that the server's has to lead to; none takes this host's own.
@@ -27,7 +27,7 @@ pub struct Options {
     pub server_name: Option<String>,
 }
 
-/// How to speak TLS with one server; a copy shares what was read.
+/// How to speak TLS with one server; a copy shares the certificates.
 #[derive(Clone)]
 pub struct Tls {
     config: Arc<ClientConfig>,
@@ -44,7 +44,7 @@ impl Tls {
     /// Reads the files, and finds the server's name.
     ///
     /// # Errors
-    /// [`Error::Plan`] if the name is none, [`Error::Before`] if a file is missing or is not what it should
+    /// [`Error::Plan`] if the name is none, [`Error::Before`] if a file is missing or malformed
     /// be.
     pub fn new(options: &Options, address: &Address) -> Result<Self, Error> {
         let name = match (&options.server_name, address) {
@@ -84,7 +84,7 @@ impl Tls {
         if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             return match error {
                 rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-                    "nobody we trust signed its certificate: name its CA with --tls-ca".to_string()
+                    "its certificate is not signed by a CA we trust: name its CA with --tls-ca".to_string()
                 }
                 rustls::Error::InvalidCertificate(
                     CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -115,7 +115,7 @@ impl Tls {
     }
 }
 
-/// Whom to trust: a file's certificates, or those that this host trusts.
+/// Returns the certificates to trust: a file's, or those that this host trusts.
 fn roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     match ca {

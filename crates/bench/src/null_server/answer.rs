@@ -1,4 +1,4 @@
-//! What the null server answers to each request, found out with as little looking as the framing allows.
+//! The null server's reply to each request, with as little parsing as the framing allows.
 
 use crate::wire::Protocol;
 
@@ -19,7 +19,7 @@ impl Replies {
         Self { protocol, value, text_tail }
     }
 
-    /// Answers the first request of `input`, and says how long it was; 0 if it is not whole, none if it is
+    /// Answers the first request of `input`, and returns its length; 0 if it is not whole, none if it is
     /// none.
     pub fn answer(&self, input: &[u8], out: &mut Vec<u8>) -> Option<usize> {
         match self.protocol {

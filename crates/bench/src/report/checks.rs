@@ -17,7 +17,7 @@ pub fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Every check with what it is about.
+/// Every check with its subject.
 pub fn all(document: &Document) -> Vec<(String, &Check)> {
     let whole = document.checks.iter().map(|check| ("whole document".to_string(), check));
     let runs = document.runs.iter().flat_map(|run| run.checks.iter().map(|check| (run.label.clone(), check)));

@@ -1,4 +1,4 @@
-//! The counter shoot-out: increments a second against threads, a line a store, and the proof beside it.
+//! The counter shoot-out: increments a second against threads, a line a store, and the proof with it.
 
 use super::plot::{Axis, Plot, colour};
 use super::tables;

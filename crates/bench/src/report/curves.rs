@@ -7,7 +7,7 @@ use super::verdict::{estimate, slo_name};
 use crate::result::{Curve, Document, Point, Run};
 use crate::stats::{Measure, Series, bootstrap, median};
 
-/// What is drawn of a point: the quantile of the service level when it is one of those kept, else p99.
+/// The figure drawn of a point: the quantile of the service level when it is one of those kept, else p99.
 fn drawn(curves: &[Curve]) -> f64 {
     let asked = curves.iter().find_map(|curve| curve.slo).map_or(0.99, |slo| slo.quantile);
     if [0.0, 0.5, 0.99, 0.999].contains(&asked) { asked } else { 0.99 }

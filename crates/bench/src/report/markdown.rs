@@ -6,7 +6,7 @@ use super::{checks, runs};
 use crate::result::{Document, Verdict};
 use std::fmt::Write as _;
 
-/// The page as Markdown. What comes from elsewhere cannot become markup.
+/// The page as Markdown. Text from elsewhere cannot become markup.
 pub fn markdown(document: &Document) -> String {
     let mut page = format!("# {}\n\n{}\n\n", text(&document.title), moment(document.started_unix_ms));
     let _ = writeln!(page, "**{}**\n", overall(document).words().0);

@@ -11,7 +11,7 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The document as one HTML file that needs nothing else: no network, no script. When it would be larger than
-/// [`PAGE_BYTES_MAX`], fewer runs are drawn one by one; the page says so.
+/// [`PAGE_BYTES_MAX`], fewer runs are drawn one by one; the page notes it.
 pub fn html(document: &Document) -> String {
     let mut page = String::new();
     for featured in [8, 4, 2, 0] {

@@ -1,5 +1,5 @@
-//! Latency by percentile on an axis of nines: what a user waits beside what a clock at the send would have
-//! said.
+//! Latency by percentile on an axis of nines: a user's wait next to the time that a clock at the send would
+//! have said.
 
 use super::plot::{Axis, Plot, colour};
 use super::tables;

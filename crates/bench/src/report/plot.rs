@@ -86,7 +86,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// An empty plot so many pixels high.
+    /// An empty plot this many pixels high.
     pub fn new(x: Axis, y: Axis, height: f64) -> Self {
         let (under, stretched, over, keys) = Default::default();
         Self { x, y, height, under, stretched, over, labels: Vec::new(), keys }
@@ -219,7 +219,7 @@ impl Plot {
         }
     }
 
-    /// The figure's SVG. `about` says in words what is drawn. Axis titles stand at the ends of their axes.
+    /// The figure's SVG. `about` describes it in words. Axis titles stand at the ends of their axes.
     pub fn svg(mut self, about: &str, x_title: &str, y_title: &str) -> String {
         self.place_labels();
         let height = self.height;

@@ -1,4 +1,4 @@
-//! Figures and names as text: units, escaping, dates. What comes from a server or a user is never trusted.
+//! Figures and names as text: units, escaping, dates. Text from a server or a user is never trusted.
 
 use std::fmt::Write as _;
 

@@ -288,7 +288,7 @@ fn data(run: &Run, columns: &[Interval], together: usize) -> (Vec<&'static str>,
     (names, rows.collect())
 }
 
-/// What the server itself counted.
+/// The server's own counters.
 fn server_counters(run: &Run) -> String {
     let Some(watch) = run.watch.as_ref().filter(|w| !w.stats_growth.is_empty() || !w.stats_end.is_empty())
     else {

@@ -1,4 +1,4 @@
-//! The first thing on the page: what was found, and whether it may be quoted.
+//! The head of the page: the main figures, and whether they may be quoted.
 
 use super::runs;
 use super::text::{count, escape, latency, percent, quantile};
@@ -18,7 +18,7 @@ pub enum Overall {
     Empty,
 }
 
-/// What the document comes to.
+/// The verdict on a document.
 pub fn overall(document: &Document) -> Overall {
     let failed = |check: &Check| check.verdict == Verdict::Fail;
     let counters = document.counters.iter().filter(|counter| failed(&counter.check)).count();

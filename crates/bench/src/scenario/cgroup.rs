@@ -16,7 +16,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 pub struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// Puts a process into a group of its own that may use so many bytes.
+    /// Puts a process into a group of its own that may use this many bytes.
     ///
     /// # Errors
     /// The system does not let us; in words.

@@ -1,4 +1,4 @@
-//! A program that was started for a scenario, and ends with it: by its own process id, and nobody else's.
+//! A program that was started for a scenario, and is ended by its own process id when its owner is dropped.
 
 use super::Host;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -25,7 +25,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts `words` on `cpus`; what it says goes to the file `log`. It is in a process group of its own, so
+    /// Starts `words` on `cpus`; its output goes to the file `log`. It is in a process group of its own, so
     /// that a Ctrl-C at the terminal reaches us alone. `identity` are the user and group to become.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Child {
         let error = out.try_clone().map_err(failed)?;
         let mut command = Command::new(&name);
         command.args(&words[1..]).stdin(Stdio::null()).stdout(out).stderr(error).process_group(0);
-        // The user's own settings are not what is compared.
+        // The user's own settings would change the comparison.
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_setting(&name.to_string_lossy())) {
             command.env_remove(name);
         }
@@ -67,7 +67,7 @@ impl Child {
         self.process.try_wait().ok().flatten()
     }
 
-    /// What it said, shortened.
+    /// Returns its output, shortened.
     pub fn words(&self) -> String {
         let text = self.output();
         let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -75,7 +75,7 @@ impl Child {
         line.chars().skip(skipped).collect()
     }
 
-    /// All that it said.
+    /// Returns its output.
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
@@ -113,7 +113,7 @@ impl Child {
         }
     }
 
-    /// Waits for its end, and says what it said.
+    /// Waits for its end, and returns its output.
     ///
     /// # Errors
     /// It ended badly, took longer than `patience` or `stop` was asked for; in words.
@@ -153,7 +153,7 @@ impl Drop for Child {
             }
             thread::sleep(STEP);
         }
-        // What it holds is not needed any more, and its own children go with it.
+        // Its state is not needed any more, and its own children end with it.
         let _ = kill_process_group(pid, Signal::KILL);
         let _ = self.process.wait();
     }

@@ -37,7 +37,7 @@ const MOST: Duration = Duration::from_secs(20);
 const DATABASES_S: f64 = 12.0;
 /// Numbers of threads, those first that tell most.
 const THREADS: [u32; 10] = [1, 10, 4, 2, 7, 3, 5, 8, 6, 9];
-/// Under so many threads a lost update is all but certain.
+/// Under this many threads a lost update is all but certain.
 const BROKEN_THREADS: u32 = 4;
 const BROKEN: Duration = Duration::from_millis(300);
 

@@ -34,7 +34,7 @@ pub const SCENARIO: Scenario = Scenario {
 
 const CONNECTIONS: usize = 100;
 const VALUE_BYTES: u32 = 100;
-/// Bytes of an item with what Larder keeps beside it, roughly.
+/// Bytes of an item with Larder's overhead, roughly.
 const ITEM_BYTES: u32 = 150;
 const MIB: u64 = 1 << 20;
 /// The document's number of keys, of each server.
@@ -74,20 +74,20 @@ const ARRANGEMENTS: [Arrangement; 3] = [
         name: "extstore alone",
         make: Make::Extstore,
         servers: 1,
-        // It keeps the key and header of each item in RAM, some 150 bytes with all that goes with it: more keys would
-        // push the oldest out, fewer would all stay in RAM.
+        // It keeps the key and header of each item in RAM, some 150 bytes with all that goes with it: more
+        // keys would push the oldest out, fewer would all stay in RAM.
         keys: (380_000, 400_000),
         memory_mib: 60,
         ssd_mib: 512,
     },
 ];
 
-/// What an arrangement came to.
+/// The results of an arrangement.
 #[derive(Clone, Debug)]
 struct Found {
     arrangement: Arrangement,
     keys: u64,
-    /// What it can do in a closed loop, all servers.
+    /// The rate of all servers in a closed loop.
     set_most: f64,
     get_most: f64,
     set: Option<Run>,

@@ -1,5 +1,5 @@
-//! This machine, as far as a scenario needs to know it: which CPU is whose, which programs are there, who we
-//! are.
+//! This machine, as far as a scenario needs to know it: the CPUs of servers and load, installed programs, and
+//! our privileges.
 
 use crate::engine::cpu;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -18,7 +18,7 @@ pub struct Host {
     pub server_cpus: Vec<usize>,
     /// CPUs of the load.
     pub load_cpus: Vec<usize>,
-    /// Whether we may do anything.
+    /// Whether this process runs as root.
     pub is_root: bool,
 }
 
@@ -31,7 +31,7 @@ impl Host {
         Self { server_cpus, load_cpus, is_root: rustix::process::geteuid().is_root() }
     }
 
-    /// What one would ask about it, for a result's environment.
+    /// Returns its facts for a result's environment.
     pub fn facts(&self, folder: &Path) -> Vec<(String, String)> {
         let line = |path: &str, name: &str| {
             let text = fs::read_to_string(path).unwrap_or_default();
@@ -84,7 +84,7 @@ pub fn program(name: &str, more: &[PathBuf]) -> Option<PathBuf> {
     places.map(|place| place.join(name)).find(|file| file.is_file())
 }
 
-/// Whether a command ends well; what it says is not shown.
+/// Returns whether a command succeeds; its output is discarded.
 pub fn succeeds(program: &Path, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -136,7 +136,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     played
 }
 
-/// How many points fit into a series of so many seconds, and how long each is measured.
+/// How many points fit into a series of this many seconds, and how long each is measured.
 fn points(series_s: f64) -> (Vec<usize>, Duration) {
     let window_s = (series_s / 6.0 - AROUND_S).clamp(WINDOW_S.0, 4.0);
     let count = ((series_s / (AROUND_S + window_s)) as usize).clamp(3, NS.len());

@@ -28,10 +28,10 @@ pub struct Netns {
 }
 
 impl Netns {
-    /// So many hosts around a bridge.
+    /// Creates `count` hosts around a bridge.
     ///
     /// # Errors
-    /// This is not possible here; in words. What was made until then is gone.
+    /// Namespaces cannot be made here; in words. Those made until then are removed.
     pub fn new(host: &Host, count: u8) -> Result<Self, String> {
         if !host.is_root {
             return Err("namespaces need root".to_string());

@@ -1,4 +1,4 @@
-//! What one scenario yields: its share of a document.
+//! The results of one scenario: its share of a document.
 
 use crate::result::{Check, Counter, Curve, Document, Run, Table, Verdict};
 
@@ -15,9 +15,9 @@ pub struct Part {
     pub counters: Vec<Counter>,
     /// The document's figures and ours.
     pub tables: Vec<Table>,
-    /// What was checked beside the checks of each run.
+    /// The checks besides those of each run.
     pub checks: Vec<Check>,
-    /// Deviations, and what was skipped.
+    /// Deviations from the document, and skipped parts.
     pub notes: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl Part {
         }
     }
 
-    /// The worst that a check said, those of the runs and counters among them.
+    /// Whether no check failed, those of the runs among them.
     pub fn is_certified(&self) -> bool {
         let own = self.checks.iter().all(|check| check.verdict != Verdict::Fail);
         own && self.runs.iter().all(Run::is_certified)

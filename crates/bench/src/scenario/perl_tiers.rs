@@ -1,5 +1,5 @@
-//! `perl-tiers`: what a get and a set of a page cost a Perl program, in its own memory, in a server beside
-//! it, and in one behind a network.
+//! `perl-tiers`: the cost of a get and a set of a page for a Perl program, in its own memory, in a server
+//! beside it, and in one behind a network.
 
 mod perl;
 mod seed;
@@ -35,7 +35,7 @@ pub const SCENARIO: Scenario = Scenario {
 const ITERATIONS: u64 = 50_000;
 const LEAST: Duration = Duration::from_millis(400);
 
-/// What a store came to, reading and writing.
+/// The results of a store, reading and writing.
 #[derive(Clone, Debug)]
 struct Found {
     name: String,
@@ -204,7 +204,7 @@ fn report(stage: &mut Stage<'_>, found: &[Found]) {
     );
 }
 
-/// What two tiers would cost, from the costs of one each.
+/// Adds the cost of two tiers, computed from the costs of one each.
 fn model(stage: &mut Stage<'_>, found: &[Found]) {
     let costs = |name: &str| found.iter().find(|one| one.name == name).and_then(Found::costs_us);
     let remotes = ["remote larder", "remote memcached"];

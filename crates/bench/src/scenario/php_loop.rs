@@ -47,7 +47,7 @@ struct Loop {
     with_get: bool,
     /// Whether the get is of a key set long ago instead of just now.
     is_late: bool,
-    /// How long it takes beside the others.
+    /// Its time relative to the others'.
     units: u32,
 }
 
@@ -56,7 +56,7 @@ const MANY: Loop = Loop { name: "1 M sets", items: 1_000_000, units: 8, ..SETS }
 const BOTH: Loop = Loop { name: "100 K sets and gets", with_get: true, units: 3, ..SETS };
 const LATE: Loop = Loop { name: "100 K sets and late gets", is_late: true, ..BOTH };
 
-/// What one loop came to.
+/// The results of one loop.
 #[derive(Clone, Debug)]
 struct Found {
     server: String,

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Somebody else may take a free port before the server does.
+/// Another process may take a free port before the server does.
 const ATTEMPTS: u32 = 3;
 const MIB: u64 = 1 << 20;
 /// memcached's page of its SSD file; small, so that a small file has several.
 const EXTSTORE_PAGE_MIB: u64 = 8;
 
-/// Whose server it is.
+/// The kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Make {
     /// Larder.
@@ -69,7 +69,7 @@ pub struct Ssd {
 /// How to start a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// Whose.
+    /// The kind of server.
     pub make: Make,
     /// Where it listens.
     pub listen: Listen,
@@ -127,7 +127,7 @@ impl Setup {
             }
             (Make::Extstore, Some(Ssd { path, bytes, .. })) => {
                 let size = format!("{}:{}m", path.display(), bytes / MIB);
-                // Values of 100 bytes are smaller than what it writes to its SSD unless told.
+                // By default it writes no values as small as 100 bytes to its SSD.
                 let pages = format!("ext_page_size={EXTSTORE_PAGE_MIB},ext_wbuf_size=2");
                 let options =
                     format!("{pages},ext_path={size},ext_item_size=64,ext_item_age=1,ext_threads=8");
@@ -147,7 +147,7 @@ impl Setup {
 pub struct Server {
     /// Where it is.
     pub address: Address,
-    /// Its name and version, as it says them.
+    /// Its name and version, as it reports them.
     pub version: String,
     /// How it was started.
     pub setup: Setup,
@@ -227,7 +227,7 @@ impl Server {
     }
 }
 
-/// A port that nobody listens on now.
+/// Returns a port that is free now.
 ///
 /// # Errors
 /// There is none, or no such address.

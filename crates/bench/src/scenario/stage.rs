@@ -1,4 +1,4 @@
-//! What a scenario has at hand while it runs: servers to compare, time left, where to put what it finds.
+//! The context of a running scenario: servers to compare, time left, and its part of the document.
 
 use super::folder::Folder;
 use super::server::{Make, Server, Setup};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What was asked for.
+/// The options.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Larder's program.
@@ -25,7 +25,7 @@ pub struct Options {
     pub mongodb: Option<String>,
 }
 
-/// Who Larder is compared with.
+/// A peer that Larder is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// memcached, with and without its SSD tier.
@@ -58,9 +58,9 @@ pub enum Halt {
     Failed(String),
 }
 
-/// What a scenario has at hand.
+/// The context of a running scenario.
 pub struct Stage<'a> {
-    /// What was asked for.
+    /// The options.
     pub options: &'a Options,
     /// This machine.
     pub host: &'a Host,
@@ -68,7 +68,7 @@ pub struct Stage<'a> {
     pub stop: &'a AtomicBool,
     /// Reads the arguments that the hosts of a fleet are given.
     pub plan_of: PlanOf,
-    /// What it found so far.
+    /// Its results so far.
     pub part: Part,
     folder: &'a Path,
     tell: &'a dyn Fn(&str),
@@ -97,7 +97,7 @@ impl<'a> Stage<'a> {
         self.folder
     }
 
-    /// A folder of its own for somebody's files.
+    /// Creates a folder for a server's files.
     ///
     /// # Errors
     /// It cannot be made.
@@ -111,17 +111,17 @@ impl<'a> Stage<'a> {
         self.number.get()
     }
 
-    /// What is left of the budget.
+    /// Returns the rest of the budget.
     pub fn left(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    /// What is left, divided: `units` of `units_left` for what comes next, but not less than `least`.
+    /// Returns the share `units` of `units_left` of the rest, but not less than `least`.
     pub fn share(&self, units: f64, units_left: f64, least: Duration) -> Duration {
         self.left().mul_f64((units / units_left).clamp(0.0, 1.0)).max(least)
     }
 
-    /// Says what is being done.
+    /// Reports the current step.
     pub fn tell(&self, what: &str) {
         (self.tell)(&format!("{}: {what}", self.part.name));
     }
@@ -192,7 +192,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Measures. What was cut short by a stop is kept and ends the scenario.
+    /// Measures. A run that a stop cut short is kept and ends the scenario.
     ///
     /// # Errors
     /// It was asked to stop, or nothing was measured.
@@ -202,7 +202,7 @@ impl<'a> Stage<'a> {
         self.ended(run)
     }
 
-    /// The same for what something else has measured.
+    /// The same for a run that was measured elsewhere.
     ///
     /// # Errors
     /// It was asked to stop, or nothing was measured.

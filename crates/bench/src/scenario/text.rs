@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 const GAPS: [usize; 2] = [2, 1];
 /// Before the text of a check or a note.
 const HEAD: usize = 6;
-/// So many checks of one name that all passed are told in one line.
+/// This many checks of one name that all passed are told in one line.
 const ALIKE: usize = 3;
 /// The last column of a table may be folded down to this width.
 const FOLDED: usize = 24;

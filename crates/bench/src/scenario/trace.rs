@@ -4,7 +4,7 @@ use crate::random::{Random, mix};
 use crate::wire::Verb;
 use crate::workload::trace::{Record, Trace};
 
-/// Sets one key after the other; with `lag`, each set is followed by a get of the key that was set so many
+/// Sets one key after the other; with `lag`, each set is followed by a get of the key that was set this many
 /// sets before (0: the key just set), as soon as there is one.
 #[derive(Clone, Debug)]
 pub struct SetThenGet {
@@ -74,8 +74,8 @@ impl Trace for Walk {
 }
 
 /// All connections draw the same stream of uniform keys, as load generators do that start each connection
-/// from one seed: what one writes, the others write again. Connections of a thread take the same record each
-/// in turn, so that they go through the stream side by side.
+/// from one seed: keys that one writes, the others write again. Connections of a thread take the same record
+/// each in turn, so that they go through the stream side by side.
 #[derive(Clone, Debug)]
 pub struct SharedStream {
     /// How many keys.

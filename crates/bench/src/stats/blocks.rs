@@ -3,7 +3,7 @@
 use crate::random::Random;
 
 /// The length of a block for seconds that measured `values`: the longer, the more a second has in common with
-/// the next (what is optimal for a first-order autoregression), at least 1 and at most a quarter of them.
+/// the next (optimal for a first-order autoregression), at least 1 and at most a quarter of them.
 pub fn block_seconds(values: &[f64]) -> usize {
     let n = values.len();
     let mean = super::mean(values);

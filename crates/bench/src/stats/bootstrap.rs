@@ -1,9 +1,9 @@
 //! The block bootstrap: a figure with its 95 % interval from the seconds of one run.
 //!
 //! Blocks of neighbouring seconds are drawn with replacement and put together to a run of the same length;
-//! the figure is measured from the merged histogram, as of the real run. Blocks keep what a second has in
-//! common with the next. The run is taken as a circle, so that every second is drawn equally often. What a
-//! run cannot show is how it differs from the next run: for that there must be repeats ([`super::paired`],
+//! the figure is measured from the merged histogram, as of the real run. Blocks keep the likeness of a second
+//! to the next. The run is taken as a circle, so that every second is drawn equally often. A run
+//! cannot show its difference from the next run: that needs repeats ([`super::paired`],
 //! [`mod@super::capacity`]).
 
 use super::blocks::draw;

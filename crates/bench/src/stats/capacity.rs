@@ -1,9 +1,9 @@
 //! The capacity of a server within a service level, with its 95 % interval.
 //!
-//! The quantile is fitted against what was varied by rising steps ([`super::isotonic`]), in logarithms; where
-//! the fit crosses the bound, the rate is read off on a straight line between the last point within and the
-//! first beyond. The interval comes from doing the same with resampled repeats and seconds. What it cannot
-//! hold is what lies between the points: take them closer than the interval is to be wide.
+//! The quantile is fitted against the varied quantity by rising steps ([`super::isotonic`]), in logarithms;
+//! where the fit crosses the bound, the rate is read off on a straight line between the last point within and
+//! the first beyond. The interval comes from doing the same with resampled repeats and seconds. It does not
+//! cover the space between the points: take them closer than the interval is to be wide.
 
 use super::groups::{Group, Sample, groups};
 use super::isotonic::{self, Crossing};
@@ -23,7 +23,7 @@ pub enum Found {
     Above(f64),
 }
 
-/// The highest rate within the service level; none when the sweep does not cross it ([`crossing`] says on
+/// The highest rate within the service level; none when the sweep does not cross it ([`crossing`] returns
 /// which side). `samples` are the runs of one server in any order, repeats among them.
 pub fn capacity(samples: &[Sample<'_>], slo: Slo) -> Option<Estimate> {
     match crossing(samples, slo)? {

@@ -1,4 +1,4 @@
-//! What a curve of latency against throughput says at a glance: its highest rate, its knee, its natural
+//! The main figures of a curve of latency against throughput: its highest rate, its knee, its natural
 //! concurrency.
 
 use super::groups::{Group, Sample, groups};
@@ -8,7 +8,7 @@ use crate::random::Random;
 use crate::result::Estimate;
 
 /// The highest rate of all points, with the interval of that point. The highest of noisy points is a little
-/// too high; repeats are what helps.
+/// too high; repeats help.
 pub fn max_rate(samples: &[Sample<'_>]) -> Option<Estimate> {
     let groups = groups(samples);
     let rate = |group: &&Group| group.measure(Measure::Rate);
@@ -16,8 +16,9 @@ pub fn max_rate(samples: &[Sample<'_>]) -> Option<Estimate> {
     interval(std::slice::from_ref(best), |weights| best.series.weighted(Measure::Rate, &weights[0]))
 }
 
-/// The power knee: the rate at which rate divided by mean latency is highest. Unlike a knee by proc_reader it does
-/// not depend on how the axes are drawn. None where that is the highest rate of all: then the knee is beyond.
+/// The power knee: the rate at which rate divided by mean latency is highest. Unlike a knee by proc_reader it
+/// does not depend on how the axes are drawn. None where that is the highest rate of all: then the knee is
+/// beyond.
 pub fn knee(samples: &[Sample<'_>]) -> Option<Estimate> {
     let groups = groups(samples);
     let rates = || groups.iter().map(|group| group.measure(Measure::Rate));

@@ -1,4 +1,4 @@
-//! Runs of a sweep, put together by what was varied: repeats of one point form a group that is resampled as a
+//! Runs of a sweep, grouped by the varied quantity: repeats of one point form a group that is resampled as a
 //! whole.
 
 use super::blocks::draw;
@@ -10,7 +10,7 @@ use std::ops::Range;
 /// One run of a sweep.
 #[derive(Clone, Debug)]
 pub struct Sample<'a> {
-    /// What was set: a rate, or a number of connections.
+    /// The setting: a rate, or a number of connections.
     pub at: f64,
     /// Its seconds.
     pub seconds: Vec<Second<'a>>,
@@ -23,7 +23,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// The repeats at one value of what was varied.
+/// The repeats at one value of the varied quantity.
 pub(super) struct Group {
     /// Repeats, one after the other.
     pub series: Series,
@@ -32,7 +32,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Draws repeats, and blocks of seconds within each; `weights` says how often each second is taken.
+    /// Draws repeats, and blocks of seconds within each; `weights` holds how often each second is taken.
     pub fn resample(&self, rng: &mut Random, weights: &mut Vec<u32>) {
         weights.clear();
         weights.resize(self.series.seconds(), 0);
@@ -55,7 +55,8 @@ impl Group {
     }
 }
 
-/// The groups in rising order of what was varied; samples in which nothing was recorded are left out.
+/// Returns the groups in rising order of the varied quantity; samples in which nothing was recorded are left
+/// out.
 pub(super) fn groups(samples: &[Sample<'_>]) -> Vec<Group> {
     let has_counts = |sample: &&Sample| sample.seconds.iter().any(|second| second.response.count() > 0);
     let mut samples: Vec<&Sample> = samples.iter().filter(has_counts).collect();

@@ -1,9 +1,9 @@
 //! A against B: the relative change of a figure over pairs of runs, with its 95 % interval.
 //!
-//! Pairs are runs made one after the other, so that what drifts in the host drifts in both. The figure is the
+//! Pairs are runs made one after the other, so that a drift of the host is in both. The figure is the
 //! mean of the pairs' logarithms of after / before. With three pairs or more the bootstrap draws pairs, then
-//! blocks of seconds in each run of a pair; with one or two it can only draw the blocks, and what differs
-//! from run to run is not in the interval.
+//! blocks of seconds in each run of a pair; with one or two it can only draw the blocks, and the
+//! difference from run to run is not in the interval.
 
 use super::blocks::draw;
 use super::series::{Measure, Series};
@@ -14,7 +14,7 @@ use crate::result::Estimate;
 /// As many pairs as it takes to see how runs differ.
 pub const PAIRS_MIN: usize = 3;
 
-/// What a comparison says.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The whole interval is on the good side of no change.
@@ -39,7 +39,7 @@ impl Verdict {
 /// A figure before and after.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// What was compared.
+    /// The compared figure.
     pub measure: Measure,
     /// The mean over the runs before, of logarithms.
     pub before: f64,

@@ -1,5 +1,5 @@
-//! The search for the highest rate within a service level, as a pure state machine: it says which rate to
-//! try, is told what came out, and ends with the capacity and its 95 % interval.
+//! The search for the highest rate within a service level, as a pure state machine: it returns the rate to
+//! try, is told the outcome, and ends with the capacity and its 95 % interval.
 //!
 //! ```text
 //!   Climb (x 1.5 until a probe fails) -> Halve (until the bracket is narrow) -> Settle (around the crossing) -> Done
@@ -18,7 +18,7 @@ use super::{RESAMPLES, mean, percentile_interval, student};
 use crate::random::Random;
 use crate::result::Estimate;
 
-/// What to search for, and how long.
+/// The bound to search for, and the time for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// The bound of the quantile (p99 as a rule) of a second.
@@ -52,7 +52,7 @@ impl Plan {
     }
 }
 
-/// What a probe found.
+/// The outcome of a probe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// The rate that was offered.
@@ -61,14 +61,14 @@ pub struct Outcome {
     pub passed: bool,
     /// The quantile of each whole second.
     pub p99s_ns: Vec<u64>,
-    /// What the probe took in all, with its settling; the search's own reckoning when 0.
+    /// The probe's whole time, with its settling; 0 takes the search's own estimate.
     pub elapsed_seconds: f64,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Offer this rate for so many whole seconds, after settling.
+    /// Offer this rate for this many whole seconds, after settling.
     Probe {
         /// Requests a second.
         rate: f64,
@@ -98,8 +98,8 @@ pub enum Found {
     Between(f64, f64),
 }
 
-/// The constants of the search. The tests below hold the whole set to its promise: of twenty intervals, eighteen
-/// hold the capacity.
+/// The constants of the search. The tests below hold the whole set to its promise: of twenty intervals,
+/// eighteen hold the capacity.
 struct Tuning {
     /// The factor between two rates of the climb.
     climb: f64,
@@ -113,8 +113,8 @@ struct Tuning {
     probes_min: usize,
     /// Probes that are drawn together, one of each side.
     block: usize,
-    /// How much narrower than asked an interval has to be: one is computed after every block, and to stop at a
-    /// lucky one would make intervals too narrow.
+    /// How much narrower than asked an interval has to be: one is computed after every block, and to stop at
+    /// a lucky one would make intervals too narrow.
     margin: f64,
     /// Probes farther than this from the crossing, in logarithms of the rate, are no part of the line.
     near: f64,
@@ -122,8 +122,8 @@ struct Tuning {
     slope_min: f64,
     /// The greatest slope of the line.
     slope_max: f64,
-    /// A block of which every second is this far on one side of the bound, in logarithms of p99 / bound, is not
-    /// near the crossing: a short probe that found otherwise was wrong.
+    /// A block of which every second is this far on one side of the bound, in logarithms of p99 / bound, is
+    /// not near the crossing: a short probe that found otherwise was wrong.
     far: f64,
     /// Seconds from which a slope is known well enough to leave others out.
     points_min: usize,
@@ -145,7 +145,8 @@ const TUNING: Tuning = Tuning {
 };
 
 impl Tuning {
-    /// Returns how far from the crossing to probe, in logarithms of the rate: for a fifth more and less latency.
+    /// Returns how far from the crossing to probe, in logarithms of the rate: for a fifth more and less
+    /// latency.
     fn apart(slope: f64) -> f64 {
         (0.2 / slope).clamp(0.005, 0.04)
     }
@@ -179,7 +180,7 @@ impl Search {
         self.spent_seconds
     }
 
-    /// What to do next. Until the outcome is told, it says the same again but for the choice of a side.
+    /// Returns the next step. Until the outcome is told, it is the same again but for the choice of a side.
     pub fn step(&mut self) -> Step {
         let lowest = self.plan.start_rate / 1000.0;
         match (self.passed, self.failed) {
@@ -201,7 +202,7 @@ impl Search {
         }
     }
 
-    /// Takes in what a probe found.
+    /// Takes in the outcome of a probe.
     pub fn tell(&mut self, outcome: &Outcome) {
         let seconds = outcome.p99s_ns.len() as f64;
         let reckoned = seconds + self.plan.settle_seconds;
@@ -266,7 +267,7 @@ impl Search {
         self.probe((crossing + side * apart).exp().min(self.plan.highest_rate), TUNING.long_seconds)
     }
 
-    /// What the last block says passed and failed, where it shows that the crossing is not near it.
+    /// Returns the rates that the last block passed and failed, if the crossing is not near it.
     fn elsewhere(&self) -> Option<(Option<f64>, Option<f64>)> {
         let settled = &self.probes[self.settling_since?..];
         let last = settled
@@ -303,7 +304,7 @@ impl Search {
             let along: f64 = xs.iter().map(|x| (x - mean_x).powi(2)).sum();
             let slope = if along > 0.0 { across / along } else { TUNING.slope_max };
             let slope = slope.clamp(TUNING.slope_min, TUNING.slope_max);
-            // Latency is a curve: once the slope is known, what is farther than it takes would only bend the
+            // Latency is a curve: once the slope is known, points farther than needed would only bend the
             // line.
             near_by = if points.len() >= TUNING.points_min {
                 (2.5 * Tuning::apart(slope)).min(TUNING.near)
@@ -336,7 +337,7 @@ impl Search {
         // Overlapping blocks know more than as many that do not overlap, and less than as many probes.
         let stretch = student::stretch(near.len() / 2);
         let found = percentile_interval(crossing, &mut resampled, stretch)?;
-        // What a straight line through a queue's curve is off by, at the most, and a little for the host's
+        // The greatest error of a straight line through a queue's curve, and a little for the host's
         // own drift.
         let bend = Tuning::apart(slope) / 4.0;
         let (least, most) = ((found.least - bend).exp(), (found.most + bend).exp());

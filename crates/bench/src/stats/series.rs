@@ -5,7 +5,7 @@ use super::blocks::block_seconds;
 use crate::latency::Latency;
 use crate::result::Run;
 
-/// What is asked of a series.
+/// A figure of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measure {
     /// A quantile of the response latency, 0 to 1, in nanoseconds.
@@ -21,7 +21,7 @@ pub enum Measure {
 pub struct Second<'a> {
     /// The response latencies in it.
     pub response: &'a Latency,
-    /// How long it was, in seconds: what comes in shortly after a run's end belongs to its last one.
+    /// How long it was, in seconds: replies shortly after a run's end belong to its last one.
     pub length_s: f64,
 }
 

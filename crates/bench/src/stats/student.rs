@@ -17,8 +17,9 @@ pub fn t95(degrees: usize) -> f64 {
     }
 }
 
-/// What a bootstrap's percentile interval over `units` independent units is stretched by: resampling n units
-/// sees a variance n - 1 over n of the true one, and knows it no better than Student's t says.
+/// Returns the factor that stretches a bootstrap's percentile interval over `units` independent units:
+/// resampling n units sees a variance n - 1 over n of the true one, and knows it no better than Student's t
+/// says.
 pub fn stretch(units: usize) -> f64 {
     let units = units.max(2);
     let n = units as f64;

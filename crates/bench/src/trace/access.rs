@@ -3,15 +3,15 @@
 //! - `get` and `gets` read, and so do `incr` and `decr`, which need the item as a get does. A read that
 //!   misses stores the item (look-aside), so after a read the item is there if the cache wants it.
 //! - Storing of any kind stores; nothing is missed by it.
-//! - An item's bytes are those of its key and value, without what a server keeps beside them. A read that
+//! - An item's bytes are those of its key and value, without a server's overhead. A read that
 //!   tells no value's length has the length last told of the item.
-//! - Expiry is left out: what expires can only be missed more often.
+//! - Expiry is left out: an item that expires can only be missed more often.
 
 use super::{Op, Record};
 use std::collections::HashMap;
 use std::io;
 
-/// What is done with an item.
+/// An operation on an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
     /// It is asked for, and afterwards may be kept.
@@ -27,13 +27,13 @@ pub enum Does {
 pub struct Access {
     /// Which item, numbered from 0 by first appearance.
     pub item: u32,
-    /// What is done with it.
+    /// The operation.
     pub does: Does,
     /// Its bytes afterwards; of a delete those it had.
     pub bytes: u64,
 }
 
-/// What a trace asks for, in order.
+/// The accesses of a trace, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Accesses {
     /// Every request.

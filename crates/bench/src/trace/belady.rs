@@ -1,4 +1,4 @@
-//! What a cache that knows the future would miss of a trace.
+//! The misses of a cache that knows the future.
 //!
 //! Keeping an item from one request to the next pays only if the next one reads it: this is an *interval*. It
 //! takes the item's bytes for as many steps as lie between the two requests, and saves one miss.
@@ -28,7 +28,7 @@ pub fn next_reads(all: &[Access]) -> Vec<Option<usize>> {
     next
 }
 
-/// How many reads a cache of so many bytes misses that gives up what is needed last; `next` is of
+/// Returns how many reads a cache of this many bytes misses that evicts the item needed last; `next` is of
 /// [`next_reads`].
 pub fn farthest(all: &[Access], next: &[Option<usize>], capacity_bytes: u64) -> u64 {
     // By the request that will read it.
@@ -49,7 +49,7 @@ pub fn farthest(all: &[Access], next: &[Option<usize>], capacity_bytes: u64) -> 
     misses
 }
 
-/// Intervals by what they take, for [`Self::fewest`] of several capacities.
+/// Intervals by their size, for [`Self::fewest`] of several capacities.
 #[derive(Clone, Debug)]
 pub struct Intervals {
     /// Bytes times steps, and bytes, the cheapest first.
@@ -70,7 +70,7 @@ impl Intervals {
         Self { costs, reads, steps: all.len().saturating_sub(1) as u64 }
     }
 
-    /// How many reads every cache of so many bytes misses at least.
+    /// How many reads every cache of this many bytes misses at least.
     pub fn fewest(&self, capacity_bytes: u64) -> u64 {
         let mut left = u128::from(capacity_bytes) * u128::from(self.steps);
         let fits = |(_, bytes): &&(u128, u64)| *bytes <= capacity_bytes;
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(misses("Aa", &[5], 5), (0, 0));
         assert_eq!(misses("Aa", &[5], 4), (1, 1));
         assert_eq!(misses("a-aa", &[1], 9), (2, 2));
-        // What is stored before it is read need not be kept.
+        // An item that is stored again before it is read need not be kept.
         assert_eq!(misses("abAba", &[1, 1], 1), (3, 2));
     }
 

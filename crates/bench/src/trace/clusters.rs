@@ -79,7 +79,7 @@ fn parse(line: &str) -> Option<Cluster> {
     })
 }
 
-/// `name:share name:share`, shares made to add up to 1; the table leaves out what is rare.
+/// `name:share name:share`, shares made to add up to 1; the table leaves out rare ones.
 fn weighted<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<(T, f64)>> {
     let mut pairs = Vec::new();
     for pair in text.split_whitespace() {

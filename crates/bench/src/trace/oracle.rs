@@ -13,7 +13,7 @@ use super::{Op, Record, invalid};
 use std::io::{self, Read};
 
 const RECORD_BYTES: usize = 24;
-/// The trace does not tell the length of keys: a number in hexadecimal has so many.
+/// The trace does not tell the length of keys: a number in hexadecimal has this many.
 const KEY_BYTES: u16 = 16;
 
 /// Reads record by record; the first record's second is 0.

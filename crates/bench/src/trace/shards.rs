@@ -56,7 +56,7 @@ impl Curve {
         Self { distances, expected: reads as f64 * rate, sampled }
     }
 
-    /// The share of reads that LRU of so many bytes misses; none when nothing was sampled.
+    /// The share of reads that LRU of this many bytes misses; none when nothing was sampled.
     pub fn miss_ratio(&self, capacity_bytes: u64) -> Option<f64> {
         let hits = self.distances.partition_point(|distance| *distance <= capacity_bytes as f64) as f64;
         let made_up = self.expected - self.sampled as f64;

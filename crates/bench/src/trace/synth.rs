@@ -4,17 +4,17 @@
 //!
 //! **Twitter's clusters.** Of `n` requests, `n / mean frequency` are the keys. The share of them that are
 //! one-hit wonders is asked for once, each at a random moment. Every other key is asked for twice at least,
-//! in a shuffled round each half of the run; what remains goes to them by Zipf's law. So the published share
+//! in a shuffled round each half of the run; the rest goes to them by Zipf's law. So the published share
 //! of one-hit wonders and the mean frequency hold for a stream of any length. The row gives the mean size of
-//! values only: sizes are exponential about it, the same for the same key. What the table leaves out of
-//! expiry and operations as rare is left out here too.
+//! values only: sizes are exponential about it, the same for the same key. Operations that the table leaves
+//! out of expiry and operations as rare is left out here too.
 //!
 //! **Meta's caches.** A bucket of keys by its weight, then a key of it; one-hit wonders besides. `scale`
 //! divides the keys of each bucket (at least one stays) and leaves its weight. All requests are gets: replay
 //! them look-aside.
 //!
-//! **Time.** Requests come at random (exponential gaps) at the row's rate times `scale`, so that what is
-//! alive at one time, by rate and expiry, is `scale` of the row's working set.
+//! **Time.** Requests come at random (exponential gaps) at the row's rate times `scale`, so that the
+//! live data at one time, by rate and expiry, is `scale` of the row's working set.
 
 use super::clusters::Cluster;
 use super::meta::Shape;
@@ -215,7 +215,7 @@ impl Iterator for Stream {
         let key = self.key();
         let (key_bytes, value_bytes) = self.sizes(key);
         let op = pick(&self.operations, self.rng.unit());
-        // A get has one too: it is what a look-aside cache stores what it missed with.
+        // A get has one too: a look-aside cache stores a missed item with it.
         let ttl_s = pick(&self.ttls, self.own(key, 3));
         let time_ns = self.time_ns as u64;
         self.time_ns += self.gap_ns * self.rng.exponential();

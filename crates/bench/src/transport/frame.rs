@@ -1,7 +1,7 @@
 //! Messages over a stream of bytes: a length in four bytes, most significant first, then as much JSON.
 //!
 //! A login shell may print a greeting before the agent runs, so the agent's first frame comes behind
-//! [`MAGIC`], and what stands before it is skipped.
+//! [`MAGIC`], and the bytes before it are skipped.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -44,7 +44,8 @@ impl<R: Read> Frames<R> {
         Self { from, buffer: Vec::new(), taken: 0 }
     }
 
-    /// Reads to the first of some marks and past it, and says which it was; none when the stream ends before.
+    /// Reads to the first of some marks and past it, and returns which it was; none when the stream ends
+    /// before.
     ///
     /// # Errors
     /// Of the stream; or there are `most` bytes and no mark.
@@ -92,7 +93,7 @@ impl<R: Read> Frames<R> {
     /// The next message; none at the end of the stream.
     ///
     /// # Errors
-    /// Of the stream; its end within a message; or what comes is no message.
+    /// Of the stream; its end within a message; or the bytes are no message.
     pub fn message<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         loop {
             let waiting = &self.buffer[self.taken..];

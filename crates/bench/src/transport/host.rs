@@ -3,7 +3,7 @@
 use super::shell_words;
 use std::path::Path;
 
-/// What runs a shell on a host when nothing else is asked for.
+/// The command that runs a shell on a host by default.
 pub const SSH: &str = "ssh -o BatchMode=yes";
 /// This stands for a host's name in a command.
 const HOST: &str = "{host}";
@@ -14,7 +14,7 @@ const HOSTS_MAX: usize = 1000;
 /// One host of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// What it is called in results; no two are called the same.
+    /// Its name in results, different from all others.
     pub name: String,
     /// Where it is.
     pub place: Place,
@@ -37,7 +37,7 @@ pub enum Place {
 /// Reads `a,user@b:2222,local*7`. `local` is this machine without ssh, and `*N` takes one N times.
 ///
 /// # Errors
-/// What is wrong with it, in one line.
+/// It is malformed, in one line.
 pub fn parse(list: &str) -> Result<Vec<Host>, String> {
     let mut hosts = Vec::new();
     for item in list.split(',').map(str::trim).filter(|item| !item.is_empty()) {
@@ -82,7 +82,7 @@ fn parse_place(spec: &str) -> Result<Place, String> {
         _ => (spec, None),
     };
     let target = target.replace(['[', ']'], "");
-    // What begins with a dash, ssh would take for an option.
+    // ssh would take a name that begins with a dash for an option.
     let is_odd = |c: char| c.is_whitespace() || c.is_control() || "'\"\\;|&$`<>(){}".contains(c);
     if target.is_empty() || target.starts_with('-') || target.contains("@-") || target.contains(is_odd) {
         return Err(bad());

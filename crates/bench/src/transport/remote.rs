@@ -18,14 +18,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What a script says when it wants the executable.
+/// The mark by which a script asks for the executable.
 const WANTED: &[u8] = b"\nlarder-bench-wanted\n";
 /// A greeting of a login shell is shorter.
 const GREETING_BYTES_MAX: usize = 1 << 20;
-/// What is kept of what a host says on its standard error.
+/// Bytes kept of a host's standard error.
 const SAID_BYTES_MAX: usize = 8 << 10;
 
-/// What runs on the hosts.
+/// The program that runs on the hosts.
 #[derive(Clone, Debug)]
 pub enum Program {
     /// A path there, or a name that is found there.
@@ -59,14 +59,14 @@ impl Program {
         Ok(Self::Copied(Arc::new(Copy { path, bytes, name })))
     }
 
-    /// What the shell at a place is to do.
+    /// Returns the script for the shell at a place.
     fn script(&self, place: &Place) -> String {
         let start = |program: &str| format!("{{\nexec {} agent\n}}\n", quote(program));
         match (self, place) {
             (Self::There(path), _) => start(path),
             (Self::Copied(copy), Place::Local) => start(&copy.path.to_string_lossy()),
             (Self::Copied(copy), Place::Remote { .. }) => {
-                // The folder is ours alone, so what has the right name in it is what we put there.
+                // The folder is ours alone, so a file with the right name in it is our own copy.
                 let (name, size) = (&copy.name, copy.bytes.len());
                 let wanted = "'\\nlarder-bench-wanted\\n'";
                 format!(
@@ -90,14 +90,14 @@ impl Program {
     }
 }
 
-/// A process that leads to a host, and what it says on its standard error.
+/// A process that leads to a host, and its standard error.
 #[derive(Debug)]
 pub struct Remote {
     child: Child,
     said: Said,
 }
 
-/// The end of what a process said on its standard error.
+/// The end of a process's standard error.
 #[derive(Clone, Debug)]
 pub struct Said {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -115,7 +115,7 @@ pub struct Line {
 
 impl Remote {
     /// Starts the command that leads to a shell at the host. It is not of our process group, so that a Ctrl-C
-    /// at the terminal reaches us alone, and we can still ask the agents for what they have.
+    /// at the terminal reaches us alone, and the agents can still be asked for their results.
     ///
     /// # Errors
     /// There is no such command.
@@ -136,7 +136,7 @@ impl Remote {
         Ok((Self { child, said }, Line { to, from }))
     }
 
-    /// What it said on its standard error.
+    /// Returns its standard error.
     pub fn said(&self) -> Said {
         self.said.clone()
     }
@@ -156,7 +156,7 @@ impl Remote {
 }
 
 impl Line {
-    /// Leads the shell to an agent: what comes next are its frames. `copying` is told when the program is
+    /// Leads the shell to an agent, whose frames come next. `copying` is told when the program is
     /// sent there.
     ///
     /// # Errors

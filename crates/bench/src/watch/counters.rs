@@ -9,7 +9,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_millis(500);
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// What a server says of itself.
+/// A server's version and counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Its name and version.
@@ -21,7 +21,7 @@ pub struct Counters {
 /// Asks a server. memcached's relatives answer text on any connection, whatever else they speak.
 ///
 /// # Errors
-/// It does not answer, or not like that.
+/// It does not answer, or in another protocol.
 pub fn ask(address: &Address, protocol: Protocol, tls: Option<&Tls>) -> io::Result<Counters> {
     let mut stream = Stream::connect_waiting(address, tls, PATIENCE).map_err(io::Error::other)?;
     if protocol == Protocol::Resp2 {
@@ -33,7 +33,7 @@ pub fn ask(address: &Address, protocol: Protocol, tls: Option<&Tls>) -> io::Resu
     stream.write_all(b"stats\r\n")?;
     let general = until(&mut stream, is_closed)?;
     stream.write_all(b"stats larder\r\n")?;
-    // Whoever does not know it may say so in many ways, or nothing.
+    // A server without it may reply with any error, or not at all.
     let own = until(&mut stream, is_closed).unwrap_or_default();
     Ok(memcached(&version, &general, &own))
 }

@@ -4,7 +4,7 @@ use super::process;
 use std::fs;
 use std::io;
 
-/// What the kernel said at one moment. A text that was not asked for is empty.
+/// The kernel's texts at one moment. A text that was not asked for is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     /// `/proc/PID/stat`.
@@ -15,15 +15,15 @@ pub struct Texts {
     pub diskstats: String,
 }
 
-/// Sees a host's `/proc`.
+/// Reads a host's `/proc`.
 pub trait ProcReader: std::fmt::Debug + Send {
-    /// What the kernel says now.
+    /// Returns the kernel's texts now.
     ///
     /// # Errors
     /// The process is gone, or the host cannot be reached.
     fn look(&mut self) -> io::Result<Texts>;
 
-    /// Where this is, for the result: `local pid 4711`.
+    /// Returns the source's name for the result: `local pid 4711`.
     fn source(&self) -> String;
 
     /// The name of the device to look for, when this proc_reader found it.
@@ -56,7 +56,7 @@ impl Default for Units {
     }
 }
 
-/// Sees this host.
+/// Reads this host's `/proc`.
 #[derive(Clone, Debug)]
 pub struct Local {
     pid: Option<u32>,
@@ -64,7 +64,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// Sees a process, or the devices, or both.
+    /// Reads a process, or the devices, or both.
     pub fn new(pid: Option<u32>, sees_devices: bool) -> Self {
         Self { pid, sees_devices }
     }

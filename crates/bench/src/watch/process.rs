@@ -87,7 +87,7 @@ fn owner(inodes: &[u64]) -> Option<u32> {
     let is_one = |link: &Path| links.iter().any(|name| link == Path::new(name));
     fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        // Another user's process does not show what it has open.
+        // Another user's process does not show its open files.
         let open = fs::read_dir(entry.path().join("fd")).ok()?;
         let has_one = open.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|link| is_one(&link)));
         has_one.then_some(pid)

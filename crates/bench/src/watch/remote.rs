@@ -1,4 +1,4 @@
-//! Sees another host's `/proc`, through one long-lived shell there that is asked once for every look.
+//! Reads another host's `/proc`, through one long-lived shell there that is asked once for every sample.
 //!
 //! ```text
 //!   us: a number  -->  sh: a mark and a text each, then the number again
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// How long the shell may take to come up and find the process.
 const HELLO: Duration = Duration::from_secs(30);
-/// How long an answer may take; a later one is of no use.
+/// How long an answer may take; a later one is useless.
 const PATIENCE: Duration = Duration::from_millis(1500);
 /// An answer is shorter: a status of every thread, and every device.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -31,7 +31,7 @@ const MAGIC: &[u8] = b"\nlarder-bench-watch\n";
 const MARK: &str = "@@larder-bench ";
 const END: &[u8] = b"@@larder-bench end\n";
 
-/// What the shell does. `pid`, `port` and `given` are set before.
+/// The shell's script. `pid`, `port` and `given` are set before.
 const SCRIPT: &str = r#"
 if [ "$pid" = auto ]; then
 inodes=$(awk -v port="$port" '$4 == "0A" { n = split($2, a, ":"); if (a[n] == port) printf "%s ", $10 }' \
@@ -66,7 +66,7 @@ echo "@@larder-bench number"; echo "$number"; echo '@@larder-bench end'
 done
 "#;
 
-/// Sees another host's `/proc`.
+/// Reads another host's `/proc`.
 #[derive(Debug)]
 pub struct Remote {
     host: String,
@@ -103,7 +103,7 @@ impl Remote {
             format!("{{\npid={}; port={port:04X}; given={}\n{SCRIPT}}}\n", quote(&pid), quote(given));
         let (shell, line) = remote::Remote::start(transport, host)?;
         let Line { mut to, from } = line;
-        // A shell that is gone says why on its standard error.
+        // A shell that ended has reported why on its standard error.
         let _ = to.write_all(script.as_bytes()).and_then(|()| to.flush());
         let (tell, answers) = channel();
         thread::spawn(move || {
@@ -246,10 +246,10 @@ mod tests {
     fn the_process_that_listens_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
-        let proc_reader = open(Process::Auto, None, port).expect("somebody listens");
+        let proc_reader = open(Process::Auto, None, port).expect("a process listens");
         assert_eq!(proc_reader.source(), format!("ssh elsewhere pid {}", std::process::id()));
         drop(listener);
-        let message = open(Process::Auto, None, port).expect_err("nobody listens");
+        let message = open(Process::Auto, None, port).expect_err("no process listens");
         assert!(message.contains("--server-pid"), "{message}");
     }
 

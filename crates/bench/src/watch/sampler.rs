@@ -66,7 +66,7 @@ impl Sampler {
         Self { thread, end }
     }
 
-    /// Ends, and says what was seen.
+    /// Ends, and returns the samples.
     pub fn finish(self) -> Samples {
         let _ = self.end.send(());
         self.thread.and_then(|thread| thread.join().ok()).unwrap_or_default()

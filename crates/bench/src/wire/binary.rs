@@ -19,7 +19,7 @@ const GETKQ: u8 = 0x0d;
 const TOUCH: u8 = 0x1c;
 const NOT_FOUND: u16 = 1;
 const NOT_STORED: u16 = 5;
-/// An expiry that says: do not make the counter when it is absent.
+/// An expiry by which an absent counter is not created.
 const NOT_MADE: u32 = u32::MAX;
 
 fn header(out: &mut Vec<u8>, opcode: u8, key: usize, extras: &[u8], value_bytes: u32, opaque: u32) {

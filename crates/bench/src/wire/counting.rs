@@ -1,5 +1,5 @@
-//! Requests for one counter of a memcached server, which is created when it is absent. [`super::Decoder`] reads the
-//! replies, but for that of [`Counting::version`].
+//! Requests for one counter of a memcached server, which is created when it is absent. [`super::Decoder`]
+//! reads the replies, but for that of [`Counting::version`].
 
 use super::{Garbage, Protocol, binary, line, meta, text};
 use crate::workload::keys::Names;

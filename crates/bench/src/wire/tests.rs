@@ -1,4 +1,4 @@
-//! What the four protocols say: requests byte by byte, replies split anywhere, garbage refused.
+//! The four protocols: requests byte by byte, replies split anywhere, garbage refused.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn said(protocol: Protocol, ask: impl Fn(&Encoder, &mut Vec<u8>)) -> String {
     out.escape_ascii().to_string()
 }
 
-/// What was read, owned.
+/// A piece of a reply, owned.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Value(Option<u32>, Vec<u8>),
@@ -78,7 +78,7 @@ fn binary(opcode: u8, status: u16, opaque: u32, extras: &[u8], value: &[u8]) -> 
     reply
 }
 
-/// A protocol, what was asked of how many keys, the reply, and what is to be seen in it.
+/// A protocol, a verb, a number of keys, the reply, and its expected pieces.
 type Case = (Protocol, Verb, u32, Vec<u8>, Vec<Seen>);
 
 fn cases() -> Vec<Case> {

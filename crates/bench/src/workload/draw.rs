@@ -1,4 +1,4 @@
-//! What one connection asks for next.
+//! The next request of a connection.
 
 use super::Workload;
 use super::pattern::Picker;
@@ -8,7 +8,7 @@ use crate::random::Random;
 /// A request that was drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// What is done.
+    /// The verb.
     pub verb: Verb,
     /// Its key, or the first of several.
     pub key: u64,
@@ -18,7 +18,7 @@ pub struct Asked {
     pub expiry_s: u32,
 }
 
-/// What the connections of a thread share.
+/// The state that the connections of a thread share.
 #[derive(Clone, Debug)]
 pub struct Shared {
     workload: Workload,

@@ -26,7 +26,7 @@ impl Mix {
         Ok(Self { weights })
     }
 
-    /// As so many sets to so many gets.
+    /// As this many sets to this many gets.
     pub fn ratio(sets: u32, gets: u32) -> Self {
         Self { weights: [gets, sets, 0, 0, 0] }
     }

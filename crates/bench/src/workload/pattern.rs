@@ -135,7 +135,7 @@ impl Picker {
         }
     }
 
-    /// Hot keys must not be neighbours: what is stored together would be read together.
+    /// Hot keys must not be neighbours: keys stored together would be read together.
     fn scatter(&self, rank: u64) -> u64 {
         if self.keys <= u64::from(u32::MAX) {
             return rank * self.stride % self.keys;

@@ -18,7 +18,7 @@ pub struct Record {
     pub size: u32,
     /// How long that lives, in seconds; 0 is for ever.
     pub expiry_s: u32,
-    /// What is done.
+    /// The verb.
     pub verb: Verb,
 }
 
@@ -28,7 +28,7 @@ pub trait Trace: fmt::Debug + Send + Sync {
     /// one key should all belong to the same, so that they stay in their order.
     fn part(&self, thread: usize, threads: usize) -> Box<dyn Iterator<Item = Record> + Send + '_>;
 
-    /// What it is, in words.
+    /// Returns a description in words.
     fn words(&self) -> String;
 
     /// A number above all keys.

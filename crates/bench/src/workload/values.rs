@@ -1,4 +1,4 @@
-//! Values that tell what they are, so that a wrong one is recognised whoever stored it and when.
+//! Values that carry their key and version, so that a wrong one is recognised.
 //!
 //! ```text
 //!  24 bytes or more:   0 .. 7        8 .. 15   16 .. 19   20 .. 23                 24 ..
@@ -19,7 +19,7 @@ const SHORT_HEADER: usize = 4;
 const SHORT: usize = 8;
 const POOL_BYTES: usize = 1 << 20;
 
-/// What values are filled from.
+/// The bytes that values are filled from.
 #[derive(Clone)]
 pub struct Pool(Vec<u8>);
 
@@ -44,7 +44,7 @@ pub enum Wrong {
     Key,
     /// It was stored with this many bytes, and another number came.
     Length(u32),
-    /// The byte at this place differs from what was stored.
+    /// The byte at this place differs from the stored one.
     Byte(usize),
 }
 

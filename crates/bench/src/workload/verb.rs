@@ -1,6 +1,6 @@
 //! The verbs of requests.
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// Reads one key or several.

@@ -16,9 +16,9 @@ const OF_A_POINT: [&str; 8] =
 #[derive(Debug)]
 pub(super) struct FleetSweep {
     fleet: Fleet,
-    /// What was said of the load on our command line.
+    /// The options of the load on our command line.
     given: Vec<String>,
-    /// What all hosts together can do at most, as the first run found.
+    /// The ceiling of all hosts together, as the first run found it.
     ceiling: Option<f64>,
 }
 

@@ -84,7 +84,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// The plan of the next point, named after what is set for it.
+    /// The plan of the next point, named after its rate or number of connections.
     fn next_point(&self, plan: &Plan, at: impl std::fmt::Display) -> Plan {
         let number = self.runs.len();
         let mut plan = Plan { label: format!("{at} #{}", number + 1), ..plan.clone() };

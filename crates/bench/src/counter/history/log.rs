@@ -1,6 +1,6 @@
 //! The answered increments of one client, packed: 6 to 8 bytes each instead of 24.
 //!
-//! An increment is three numbers, each as its distance to what came before it and in seven bits a byte, the
+//! An increment is three numbers, each as its distance to the number before it and in seven bits a byte, the
 //! lowest first: from the last answer to this request, from this request to its answer, from the last value
 //! to this one (signed, with the sign in the lowest bit).
 

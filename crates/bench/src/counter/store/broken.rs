@@ -1,7 +1,8 @@
 //! A counter that is wrong on purpose: get, add one, set. It is the negative control of the verdict.
 //!
 //! On its own this may go well for a long time. So the first increments after a reset are made to collide:
-//! a connection that has read waits, before it writes, until a second connection has read too. Both then answer 1.
+//! a connection that has read waits, before it writes, until a second connection has read too. Both then
+//! answer 1.
 
 use super::memcached::{Answer, Connection, Memcached};
 use super::{Error, Failure, Options, Store, Worker};

@@ -11,8 +11,8 @@ pub const TEXT_STATEMENT: &str = "incr larder-bench-counter 1; on NOT_FOUND: add
 /// An increment by a meta command.
 pub const META_STATEMENT: &str = "ma larder-bench-counter N0 J1 v";
 /// An increment in the binary protocol, with an initial value, as the document of 2015 sent it.
-pub const BINARY_STATEMENT: &str = "Increment (0x05) key larder-bench-counter, delta 1, initial 1, expiration 0; on \
-                                    status Not stored (0x0005): again";
+pub const BINARY_STATEMENT: &str = "Increment (0x05) key larder-bench-counter, delta 1, initial 1, \
+                                    expiration 0; on status Not stored (0x0005): again";
 
 /// How often in a row another connection may be first to create the counter; then the increment is refused.
 const RACES_MAX: u32 = 1000;
@@ -104,8 +104,8 @@ impl Answer {
         })
     }
 
-    /// Returns the failure of a request that this reply does not fit. An error means that nothing was done; after
-    /// anything else it is unknown.
+    /// Returns the failure of a request that this reply does not fit. An error means that nothing was done;
+    /// after anything else it is unknown.
     pub fn unexpected(self, request: &str) -> Failure {
         match self {
             Self::Error(words) => Failure::Refused(words),
@@ -199,7 +199,8 @@ impl Worker for Connection {
         for _ in 0..RACES_MAX {
             match self.ask(Verb::Incr, Counting::increment)? {
                 Answer::Count(value) => return Ok(value),
-                // The binary protocol creates the counter itself, and reports that another connection was first.
+                // The binary protocol creates the counter itself, and reports that another connection was
+                // first.
                 Answer::NotStored => continue,
                 Answer::Miss => {}
                 answer => return Err(answer.unexpected("an increment")),

@@ -1,4 +1,5 @@
-//! The exact statements that databases and redis are sent, as text: they are listed in builds without drivers too.
+//! The exact statements that databases and redis are sent, as text: they are listed in builds without drivers
+//! too.
 
 use super::Sql;
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   read:   socket -> raw (64 KiB a call) -> rustls -> plain bytes
-//!   write:  plain bytes -> rustls -> socket; what the socket does not take stays in rustls
+//!   write:  plain bytes -> rustls -> socket; the rest stays in rustls until the socket takes it
 //! ```
 
 use super::Tls;
@@ -17,7 +17,7 @@ const RAW_BYTES: usize = 64 << 10;
 /// One connection that speaks TLS.
 #[derive(Debug)]
 pub struct TlsStream {
-    /// What carries it.
+    /// The socket below.
     pub(in crate::net) socket: Socket,
     connection: ClientConnection,
     raw: Vec<u8>,
@@ -31,7 +31,7 @@ impl TlsStream {
     /// Shakes hands, over a socket that waits.
     ///
     /// # Errors
-    /// There is no agreement; [`Tls::in_words`] says why.
+    /// There is no agreement; [`Tls::in_words`] explains it.
     pub fn handshake(tls: &Tls, mut socket: Socket) -> io::Result<Self> {
         let mut connection =
             ClientConnection::new(Arc::clone(&tls.config), tls.name.clone()).map_err(io::Error::other)?;
@@ -57,7 +57,7 @@ impl TlsStream {
         self.was_filled || self.raw_begin < self.raw_end
     }
 
-    /// Hands over what the socket did not take before; says whether all of it went.
+    /// Sends the bytes that the socket did not take before; returns whether all were sent.
     ///
     /// # Errors
     /// The connection broke.
@@ -74,12 +74,12 @@ impl TlsStream {
         Ok(true)
     }
 
-    /// Gives rustls what came in raw.
+    /// Gives rustls the raw bytes.
     fn take_in(&mut self) -> io::Result<()> {
         let mut raw = &self.raw[self.raw_begin..self.raw_end];
         self.raw_begin += self.connection.read_tls(&mut raw)?;
         let taken = self.connection.process_new_packets();
-        // An answer, such as an alert that says what we do not like, goes out as far as it can.
+        // A reply such as an alert is sent as far as the socket takes it.
         let pushed = self.push();
         taken.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         pushed.map(drop)
@@ -109,7 +109,7 @@ impl Read for TlsStream {
 }
 
 impl Write for TlsStream {
-    /// Takes what goes into the records that the socket takes, and one buffer more.
+    /// Takes as many bytes as the socket does in records, and one buffer more.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.push()? {
             return Err(ErrorKind::WouldBlock.into());

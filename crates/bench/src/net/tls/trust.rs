@@ -1,4 +1,5 @@
-//! Trusts whoever answers, for `--tls-skip-verify`: the bytes are encrypted, and nothing says for whom.
+//! Trusts any certificate, for `--tls-skip-verify`: the bytes are encrypted, but the server's identity is
+//! unknown.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{

@@ -1,4 +1,4 @@
-//! MariaDB and PostgreSQL, each made anew in a private folder, as the user that its packages bring.
+//! MariaDB and PostgreSQL, each created in a private folder, as the user that its packages bring.
 
 use crate::counter::store::Kind;
 use crate::scenario::child::Child;
@@ -29,7 +29,7 @@ struct Running {
     _folder: Folder,
 }
 
-/// What a start needs, and may be used from another thread.
+/// The inputs of a start, shared with another thread.
 struct Place<'a> {
     host: &'a Host,
     stop: &'a AtomicBool,
@@ -73,7 +73,7 @@ impl Databases {
 }
 
 impl Place<'_> {
-    /// Its folder, and who is to run it: databases refuse to be root.
+    /// Returns its folder, and the user to run it: databases refuse to run as root.
     fn home(&self, user: &str) -> Result<(Folder, Option<(u32, u32)>), String> {
         let owner = match self.host.is_root {
             true => Some(host::user(user).ok_or_else(|| format!("there is no user {user}"))?),
@@ -165,7 +165,7 @@ fn postgres(place: &Place<'_>) -> Result<Running, String> {
         "-c".to_string(),
         format!("unix_socket_directories={home}"),
     ];
-    // It listens before it lets anybody in.
+    // It listens before it accepts clients.
     let state = PathBuf::from(data).join("postmaster.pid");
     let is_ready = || std::fs::read_to_string(&state).is_ok_and(|text| text.contains("ready"));
     place.serve(&words(&daemon, &served), folder, owner, port, is_ready)

@@ -7,7 +7,7 @@ use crate::scenario::part::table;
 /// Requests a second of one store with 1 to 10 threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
-    /// What it calls it.
+    /// The document's name for it.
     pub name: &'static str,
     /// Which of our stores it is to be compared with.
     store: &'static str,

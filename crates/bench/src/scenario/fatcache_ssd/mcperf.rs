@@ -1,4 +1,4 @@
-//! What the document's load generator prints of a run, theirs beside ours.
+//! The lines that the document's load generator prints of a run, theirs beside ours.
 
 use super::seed::{self, Block};
 use super::{CONNECTIONS, Found};
@@ -8,7 +8,7 @@ use crate::scenario::Stage;
 
 /// The percentiles that it prints.
 pub const PERCENTILES: [f64; 6] = [25.0, 50.0, 75.0, 95.0, 99.0, 99.9];
-/// What the document's column calls each: its 75th is its 70th.
+/// The document's name of each: its 75th is its 70th.
 const NAMES: [&str; 6] = ["p25", "p50", "p75 (theirs is p70)", "p95", "p99", "p999"];
 
 /// A table of sets and one of gets.

@@ -16,11 +16,11 @@ const PREFIX: &str = "mcp:";
 /// A second, of each connection.
 const SET_RATE: f64 = 1000.0;
 const GET_RATE: f64 = 40.0;
-/// The share of what it can do that a server is asked for.
+/// The share of its highest rate that a server is asked for.
 const ROOM: f64 = 0.6;
 const KEY_BYTES: usize = 12;
-/// Sets a second that extstore moves to its SSD. When they come faster, values take the RAM that the headers of
-/// what is on the SSD need, and do not give it back: from then on most items are dropped.
+/// Sets a second that extstore moves to its SSD. When they come faster, values take the RAM that the headers
+/// of items on the SSD need, and do not give it back: from then on most items are dropped.
 pub(super) const EXTSTORE_KEEPS_RATE: f64 = 50_000.0;
 /// How long storing the keys may take.
 const STORE_MOST: Duration = Duration::from_secs(60);
@@ -121,8 +121,8 @@ impl Phases<'_> {
         Ok(each)
     }
 
-    /// Gets as fast as they go, then at a rate. The keys after the `newest`, which were set last, are the oldest
-    /// and have left RAM; each is read once.
+    /// Gets as fast as they go, then at a rate. The keys after the `newest`, which were set last, are the
+    /// oldest and have left RAM; each is read once.
     fn gets(&mut self, stage: &mut Stage<'_>, newest: u64) -> Result<(), Halt> {
         let keys = self.found.keys.max(8);
         let oldest = newest % keys;

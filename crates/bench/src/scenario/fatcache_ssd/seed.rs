@@ -27,7 +27,7 @@ pub struct Block {
     pub bytes: (f64, f64),
     /// Mean, least, most.
     pub times_ms: (f64, f64, f64),
-    /// What it prints as p25, p50, p75, p95, p99, p99.9.
+    /// The values printed as p25, p50, p75, p95, p99, p99.9.
     pub percentiles_ms: [f64; 6],
     /// The generator's CPU, user and system, in percent.
     pub cpu: (f64, f64),
@@ -54,7 +54,7 @@ pub const GET: Block = Block {
     cpu: (54.5, 44.0),
 };
 
-/// Its own summary, and what the checks say of its figures.
+/// Returns its own summary, and the checks of its figures.
 pub fn tables() -> Vec<Table> {
     let rows = vec![
         row([&"sets a second, one server", &"close to 100K"]),

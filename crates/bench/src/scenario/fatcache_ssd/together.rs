@@ -13,7 +13,7 @@ const LEAD: Duration = Duration::from_millis(20);
 /// One that never gets ready must not keep the others for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A common start: everybody waits until all are ready, or one gave up.
+/// A common start: every generator waits until all are ready, or one gave up.
 struct Gate {
     all: usize,
     state: Mutex<State>,
@@ -33,7 +33,7 @@ impl Gate {
     }
 
     fn give_up(&self) {
-        let mut state = self.state.lock().expect("nobody panics with it");
+        let mut state = self.state.lock().expect("no generator panics with it");
         state.is_broken = true;
         self.changed.notify_all();
     }
@@ -41,7 +41,7 @@ impl Gate {
 
 impl Observer for Gate {
     fn start(&self) -> Option<Instant> {
-        let mut state = self.state.lock().expect("nobody panics with it");
+        let mut state = self.state.lock().expect("no generator panics with it");
         state.ready += 1;
         if state.ready == self.all {
             state.start = Some(Instant::now() + LEAD);
@@ -49,7 +49,7 @@ impl Observer for Gate {
         }
         let waits = |state: &mut State| state.start.is_none() && !state.is_broken;
         let (state, _) =
-            self.changed.wait_timeout_while(state, PATIENCE, waits).expect("nobody panics with it");
+            self.changed.wait_timeout_while(state, PATIENCE, waits).expect("no generator panics with it");
         state.start
     }
 }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn all_begin_together_and_one_that_fails_keeps_nobody() {
+    fn all_begin_together_and_one_that_fails_keeps_no_other() {
         let gate = Gate::new(2);
         let (a, b) = thread::scope(|scope| {
             let a = scope.spawn(|| gate.start());

@@ -1,4 +1,5 @@
-//! Who makes the load: seven network namespaces, or seven processes, or one process that stands for all.
+//! The hosts that make the load: seven network namespaces, or seven processes, or one process that stands for
+//! all.
 
 use super::HOSTS;
 use crate::fleet::Fleet;
@@ -7,7 +8,7 @@ use crate::scenario::{Halt, Stage};
 use crate::transport::{Program, Transport, host};
 use std::net::Ipv4Addr;
 
-/// Who makes the load.
+/// The hosts that make the load.
 #[derive(Debug)]
 pub struct Hosts {
     fleet: Option<Fleet>,

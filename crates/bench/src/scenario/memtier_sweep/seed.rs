@@ -39,10 +39,10 @@ pub const POINTS: [Point; 10] = [
 pub const HIGHEST: (f64, f64, f64) = (474_936.0, 0.668, 476.0);
 /// Mean rate and mean latency in milliseconds of n = 1 to 16.
 pub const BELOW: (f64, f64) = (404_391.0, 0.563);
-/// The n that it goes on with.
+/// The n that it recommends.
 pub const RECOMMENDED: usize = 16;
 
-/// The document's points, and what the checks say of them.
+/// Returns the document's points, and the checks of them.
 pub fn tables() -> Vec<Table> {
     let rows = POINTS.iter().map(|point| {
         let connections = 28.0 * point.n as f64;

@@ -17,7 +17,7 @@ pub(super) fn curve(name: &str, measured: &[Measured]) -> Curve {
     sweep::curve(&format!("memtier-sweep {name}"), "connections", &runs, Some(SLO))
 }
 
-/// What the document says of its points, said of ours.
+/// The document's statements about its points, made about ours.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lines {
     pub best_rate: f64,

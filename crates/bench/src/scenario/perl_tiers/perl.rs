@@ -57,7 +57,7 @@ const MODULES: [(&str, &str); 3] = [
     ("Cache::FastMmap", "libcache-fastmmap-perl"),
 ];
 
-/// What the script printed.
+/// The script's output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
     /// Iterations done.
@@ -79,7 +79,7 @@ impl Ran {
     }
 }
 
-/// Perl with what the script needs.
+/// Perl with the script's modules.
 #[derive(Debug)]
 pub struct Perl {
     program: PathBuf,
@@ -121,7 +121,7 @@ impl Perl {
         self.modules.contains(&module)
     }
 
-    /// Runs a loop for so many iterations, or so long. `before` are words of a command that runs it
+    /// Runs a loop for this many iterations, or so long. `before` are words of a command that runs it
     /// elsewhere.
     ///
     /// # Errors

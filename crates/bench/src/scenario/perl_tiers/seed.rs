@@ -9,7 +9,7 @@ use crate::scenario::part::{row, table, verdicts};
 /// Seconds for 50,000 iterations: gets, and set with get; and the misses of the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// What it calls it.
+    /// The document's name for it.
     pub name: &'static str,
     /// Seconds of the read-heavy loop.
     pub read_s: f64,
@@ -43,7 +43,7 @@ pub fn row_of(store: Store) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-/// The document's table, and what the checks say of it.
+/// Returns the document's table, and the checks of it.
 pub fn tables() -> Vec<Table> {
     let rows =
         ROWS.iter().map(|line| row([&line.name, &figure(line.read_s), &figure(line.write_s), &line.misses]));

@@ -10,14 +10,14 @@ const SCRIPT: &str = include_str!("loop.php");
 /// It needs a moment to begin and to end.
 const MORE: Duration = Duration::from_secs(20);
 
-/// PHP with what the script needs.
+/// PHP with the script's extension.
 #[derive(Clone, Debug)]
 pub struct Php {
     program: PathBuf,
     script: PathBuf,
 }
 
-/// What the script printed.
+/// The script's output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
     /// When it began, on the Unix clock.
@@ -28,7 +28,7 @@ pub struct Ran {
     pub items: u64,
     /// Sets that were refused.
     pub sets_failed: u64,
-    /// Gets that did not bring what was set.
+    /// Gets that returned another value than the one set.
     pub gets_wrong: u64,
 }
 
@@ -51,7 +51,7 @@ pub fn find(stage: &mut Stage<'_>) -> Option<Php> {
 }
 
 impl Php {
-    /// Runs the script against a server for so many items, or so long.
+    /// Runs the script against a server for this many items, or so long.
     ///
     /// # Errors
     /// It failed, in words.

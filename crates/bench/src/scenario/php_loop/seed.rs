@@ -11,7 +11,7 @@ const ROWS: [(&str, f64, f64, f64, f64, &str, f64); 3] = [
     ("100K sets and gets", 200_000.0, 1_361_324_006.0, 1_361_324_030.0, 13.0, "~8.3K", 8300.0),
 ];
 
-/// The document's table, and what the checks say of it.
+/// Returns the document's table, and the checks of it.
 pub fn tables() -> Vec<Table> {
     let rows =
         ROWS.iter().map(|(items, _, start, end, seconds, rate, _)| row([items, start, end, seconds, rate]));

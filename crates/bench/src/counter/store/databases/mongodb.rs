@@ -1,4 +1,4 @@
-//! A counter in a document of MongoDB, or of what speaks its wire.
+//! A counter in a document of MongoDB, or of a server that speaks its protocol.
 
 use super::session::Session;
 use crate::counter::store::{Error, Failure, Options, Sql, Store, Worker};
@@ -105,7 +105,7 @@ fn value(document: &Document) -> Result<u64, String> {
     value.ok_or_else(|| format!("the counter holds {:?}", document.get("counter")))
 }
 
-/// The server's own error says that nothing was done, unless it is about itself: then what it did is unknown.
+/// The server's error means that nothing was done, unless it concerns the server itself: then it is unknown.
 fn failure(error: mongodb::error::Error) -> Failure {
     let is_refusal = matches!(&*error.kind, ErrorKind::Command(_) | ErrorKind::Write(_))
         && !error.contains_label("RetryableWriteError");

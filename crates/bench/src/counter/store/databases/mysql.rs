@@ -19,7 +19,7 @@ impl MySql {
         let address = address.replacen("mariadb://", "mysql://", 1);
         let opts = Opts::from_url(&address).map_err(|error| Error(error.to_string()))?;
         // The database in the address need not exist; ours is named in every statement. A driver that leaves
-        // TCP for the server's socket by itself would measure something else than what was asked for.
+        // TCP for the server's socket by itself would measure another transport.
         let opts = OptsBuilder::from_opts(opts).db_name(None::<String>).prefer_socket(false);
         Ok(Self { opts: opts.into(), options, table })
     }
@@ -118,7 +118,7 @@ impl Worker for Locking {
     }
 }
 
-/// Whether a server's error says that the one statement was not done, rather than that the connection ends:
+/// Whether a server's error refuses the one statement, and not the whole connection:
 /// not "shutdown in progress", "connection was killed" and "query was interrupted".
 pub fn is_refusal(code: u16) -> bool {
     ![1053, 1317, 1927].contains(&code)

@@ -66,7 +66,7 @@ impl Store for Orm {
     fn connect(&self) -> Result<Box<dyn Worker>, Error> {
         let session = Session::new(self.options.timeout)?;
         let mut options = ConnectOptions::new(self.address.as_str());
-        // One connection a thread, as for the others, and nothing asked of the server beside the increments.
+        // One connection a thread, as for the others, and no other requests than the increments.
         options.max_connections(1).min_connections(1).test_before_acquire(false).sqlx_logging(false);
         options.connect_timeout(self.options.timeout).acquire_timeout(self.options.timeout);
         let database = session.wait(Database::connect(options), |error| Error(error.to_string()))?;

@@ -25,7 +25,7 @@ impl Postgres {
         let session = Session::new(self.options.timeout)?;
         let (client, connection) = session.wait(self.config.connect(NoTls), error)?;
         session.spawn(async {
-            // What breaks the connection is also the error of the request that waits for it.
+            // An error of the connection is also that of the request that waits for it.
             let _ = connection.await;
         });
         Ok((session, client))

@@ -1,4 +1,4 @@
-//! A counter in redis, or in what speaks its protocol.
+//! A counter in redis, or in a server that speaks its protocol.
 
 use crate::counter::store::{Error, Failure, KEY, Options, Store, Worker};
 use redis::{Client, Connection, RedisError, cmd};
@@ -62,7 +62,7 @@ struct Incrementing(Connection);
 impl Worker for Incrementing {
     fn increment(&mut self) -> Result<u64, Failure> {
         cmd("INCR").arg(KEY).query(&mut self.0).map_err(|error| {
-            // A code is what the server's own errors have, and they say that nothing was done.
+            // Only the server's own errors have a code, and they mean that nothing was done.
             let is_answer = error.code().is_some() && !error.is_unrecoverable_error();
             if is_answer { Failure::Refused(error.to_string()) } else { Failure::Lost(error.to_string()) }
         })

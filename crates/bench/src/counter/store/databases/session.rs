@@ -18,7 +18,7 @@ impl Session {
         Ok(Self { runtime: Builder::new_current_thread().enable_all().build()?, timeout })
     }
 
-    /// Waits for what prepares or reads; `error` says in words what the driver reports.
+    /// Waits for a statement that prepares or reads; `error` words the driver's errors.
     pub fn wait<T, E>(
         &self,
         what: impl Future<Output = Result<T, E>>,
