@@ -5,7 +5,7 @@
 mod sample;
 
 use larder_bench::report::{self, PAGE_BYTES_MAX};
-use larder_bench::result::{Document, Table};
+use larder_bench::result::{Check, Document, Table};
 use std::path::Path;
 
 #[test]
@@ -26,6 +26,14 @@ fn a_bundle_has_every_file_and_reads_back() {
         5,
         "no half-written file is left"
     );
+}
+
+#[test]
+fn a_stored_result_keeps_its_keys() {
+    let stored = r#"{"name":"little","verdict":"pass","says":"X*R 8.00"}"#;
+    let check: Check = serde_json::from_str(stored).expect("results of earlier builds are read");
+    assert_eq!(check.message, "X*R 8.00");
+    assert_eq!(serde_json::to_string(&check).expect("it has a form in JSON"), stored);
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! The four protocols: requests byte by byte, replies split anywhere, garbage refused.
 
 use super::*;
+use Protocol::{Binary, Meta, Resp2, Text};
+use Seen::{Count, Done, Last, Miss, NotStored};
+use Verb::{Delete, Get, Incr, Set, Touch};
 
 fn encoder(protocol: Protocol) -> Encoder {
     let items = Names::new(b"k:", None, 1000).expect("it fits");
@@ -15,7 +18,7 @@ fn said(protocol: Protocol, ask: impl Fn(&Encoder, &mut Vec<u8>)) -> String {
 }
 
 /// A piece of a reply, owned.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Value(Option<u32>, Vec<u8>),
     Done,
@@ -81,18 +84,24 @@ fn binary(opcode: u8, status: u16, opaque: u32, extras: &[u8], value: &[u8]) -> 
 /// A protocol, a verb, a number of keys, the reply, and its expected pieces.
 type Case = (Protocol, Verb, u32, Vec<u8>, Vec<Seen>);
 
+fn value(whose: Option<u32>, data: &[u8]) -> Seen {
+    Seen::Value(whose, data.to_vec())
+}
+
+fn error(words: &str) -> Seen {
+    Seen::Error(words.to_string())
+}
+
+fn row(protocol: Protocol, verb: Verb, keys: u32, reply: &[u8], mut seen: Vec<Seen>) -> Case {
+    seen.push(Last);
+    (protocol, verb, keys, reply.to_vec(), seen)
+}
+
 fn cases() -> Vec<Case> {
-    use Protocol::{Binary, Meta, Resp2, Text};
-    use Seen::{Done, Last, Miss};
-    use Verb::{Delete, Get, Incr, Set, Touch};
-    let value = |whose, data: &[u8]| Seen::Value(whose, data.to_vec());
-    let error = |words: &str| Seen::Error(words.to_string());
-    let row = |protocol, verb, keys, reply: &[u8], mut seen: Vec<Seen>| {
-        seen.push(Last);
-        (protocol, verb, keys, reply.to_vec(), seen)
-    };
-    let several =
-        [binary(0x0d, 0, 1, &[0; 4], b"one"), binary(0x0d, 0, 2, &[0; 4], b""), binary(0x0a, 0, 0, &[], b"")];
+    [text_cases(), meta_cases(), binary_cases(), resp_cases()].concat()
+}
+
+fn text_cases() -> Vec<Case> {
     vec![
         row(Text, Get, 1, b"VALUE k:007 0 4\r\na\r\nb\r\nEND\r\n", vec![value(Some(7), b"a\r\nb")]),
         row(Text, Get, 1, b"VALUE k:007 0 0 99\r\n\r\nEND\r\n", vec![value(Some(7), b"")]),
@@ -106,12 +115,18 @@ fn cases() -> Vec<Case> {
         ),
         row(Text, Set, 1, b"STORED\r\n", vec![Done]),
         row(Text, Set, 1, b"SERVER_ERROR out of memory\r\n", vec![error("SERVER_ERROR out of memory")]),
-        row(Text, Incr, 1, b"12\r\n", vec![Seen::Count(12)]),
-        row(Text, Incr, 1, b"9 \r\n", vec![Seen::Count(9)]),
+        row(Text, Incr, 1, b"12\r\n", vec![Count(12)]),
+        row(Text, Incr, 1, b"9 \r\n", vec![Count(9)]),
         row(Text, Incr, 1, b"NOT_FOUND\r\n", vec![Miss]),
         row(Text, Delete, 1, b"DELETED\r\n", vec![Done]),
         row(Text, Touch, 1, b"TOUCHED\r\n", vec![Done]),
         row(Text, Touch, 1, b"ERROR\r\n", vec![error("ERROR")]),
+        row(Text, Set, 1, b"NOT_STORED\r\n", vec![NotStored]),
+    ]
+}
+
+fn meta_cases() -> Vec<Case> {
+    vec![
         row(Meta, Get, 1, b"VA 3\r\nabc\r\n", vec![value(None, b"abc")]),
         row(Meta, Get, 1, b"EN\r\n", vec![Miss]),
         row(
@@ -122,20 +137,31 @@ fn cases() -> Vec<Case> {
             vec![value(Some(0), b"abc"), value(Some(2), b"")],
         ),
         row(Meta, Set, 1, b"HD\r\n", vec![Done]),
-        row(Text, Set, 1, b"NOT_STORED\r\n", vec![Seen::NotStored]),
-        row(Meta, Incr, 1, b"VA 2\r\n41\r\n", vec![Seen::Count(41)]),
+        row(Meta, Incr, 1, b"VA 2\r\n41\r\n", vec![Count(41)]),
         row(Meta, Incr, 1, b"HD\r\n", vec![Done]),
-        row(Binary, Incr, 1, &binary(5, 5, 0, &[], b"Not stored."), vec![Seen::NotStored]),
         row(Meta, Incr, 1, b"NF\r\n", vec![Miss]),
         row(Meta, Delete, 1, b"HD\r\n", vec![Done]),
         row(Meta, Touch, 1, b"EN\r\n", vec![Miss]),
+    ]
+}
+
+fn binary_cases() -> Vec<Case> {
+    let several =
+        [binary(0x0d, 0, 1, &[0; 4], b"one"), binary(0x0d, 0, 2, &[0; 4], b""), binary(0x0a, 0, 0, &[], b"")];
+    vec![
+        row(Binary, Incr, 1, &binary(5, 5, 0, &[], b"Not stored."), vec![NotStored]),
         row(Binary, Get, 1, &binary(0, 0, 0, &[0; 4], b"abc"), vec![value(None, b"abc")]),
         row(Binary, Get, 1, &binary(0, 1, 0, &[], b"Not found"), vec![Miss]),
         row(Binary, Get, 3, &several.concat(), vec![value(Some(1), b"one"), value(Some(2), b"")]),
         row(Binary, Set, 1, &binary(1, 0, 0, &[], b""), vec![Done]),
         row(Binary, Set, 1, &binary(1, 3, 0, &[], b"Too large."), vec![error("Too large.")]),
-        row(Binary, Incr, 1, &binary(5, 0, 0, &[], &7u64.to_be_bytes()), vec![Seen::Count(7)]),
+        row(Binary, Incr, 1, &binary(5, 0, 0, &[], &7u64.to_be_bytes()), vec![Count(7)]),
         row(Binary, Touch, 1, &binary(0x1c, 1, 0, &[], b""), vec![Miss]),
+    ]
+}
+
+fn resp_cases() -> Vec<Case> {
+    vec![
         row(Resp2, Get, 1, b"$3\r\nabc\r\n", vec![value(None, b"abc")]),
         row(Resp2, Get, 1, b"$-1\r\n", vec![Miss]),
         row(
@@ -147,7 +173,7 @@ fn cases() -> Vec<Case> {
         ),
         row(Resp2, Set, 1, b"+OK\r\n", vec![Done]),
         row(Resp2, Set, 1, b"-OOM no memory\r\n", vec![error("OOM no memory")]),
-        row(Resp2, Incr, 1, b":5\r\n", vec![Seen::Count(5)]),
+        row(Resp2, Incr, 1, b":5\r\n", vec![Count(5)]),
         row(Resp2, Delete, 1, b":0\r\n", vec![Miss]),
         row(Resp2, Touch, 1, b":1\r\n", vec![Done]),
     ]
@@ -178,7 +204,6 @@ fn part_of_a_reply_is_not_taken_for_all_of_it() {
 
 #[test]
 fn garbage_is_refused() {
-    use Protocol::{Binary, Meta, Resp2, Text};
     let wrong: [(Protocol, Verb, u32, &[u8]); 17] = [
         (Text, Verb::Get, 1, b"STORED\r\n"),
         (Text, Verb::Get, 1, b"VALUE k:1 0 x\r\n"),
@@ -251,7 +276,6 @@ fn a_counter_is_asked_for_as_its_statement_says() {
 
 #[test]
 fn requests_are_what_the_protocols_say() {
-    use Protocol::{Binary, Meta, Resp2, Text};
     assert_eq!(said(Text, |e, out| e.get(out, &[7])), r"get k:007\r\n");
     assert_eq!(said(Text, |e, out| e.get(out, &[7, 8])), r"get k:007 k:008\r\n");
     assert!(said(Text, |e, out| e.set(out, 7, 3, 60, 1)).starts_with(r"set k:007 0 60 3\r\n"));
