@@ -26,11 +26,6 @@ const UNSAFE_FILES: &[&str] = &[
 /// Modules that name each other: the crate, the folder below `src` and the modules in it. Each group is to be
 /// taken apart; none may be added.
 const CYCLES: &[(&str, &str, &str)] = &[
-    ("bench", "", "calibrate certify commands engine fleet scenario watch"),
-    ("bench", "", "wire workload"),
-    ("bench", "engine", "plan stream tls"),
-    ("bench", "scenario", "server stage"),
-    ("bench", "stats", "bootstrap series"),
     ("server", "", "budget config dispatch listen session shared ssd worker"),
     ("server", "config", "option options"),
 ];

@@ -1,17 +1,16 @@
 //! Servers under test: how each is started, on a port of its own, and that it answers.
 
+use super::Host;
 use super::child::Child;
-use super::{Halt, Stage};
 use crate::engine::Address;
 use crate::watch::counters;
 use crate::wire::Protocol;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Another process may take a free port before the server does.
-const ATTEMPTS: u32 = 3;
 const MIB: u64 = 1 << 20;
 /// memcached's page of its SSD file; small, so that a small file has several.
 const EXTSTORE_PAGE_MIB: u64 = 8;
@@ -142,6 +141,21 @@ impl Setup {
     }
 }
 
+/// Where a server is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// This machine.
+    pub host: &'a Host,
+    /// Ends the wait for it early.
+    pub stop: &'a AtomicBool,
+    /// The folder of its socket and its log.
+    pub folder: &'a Path,
+    /// Tells its files from those of other servers.
+    pub number: u32,
+    /// Its program.
+    pub program: &'a Path,
+}
+
 /// A server that answers. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Server {
@@ -155,54 +169,34 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one.
+    /// Starts one, and waits until it answers.
     ///
     /// # Errors
-    /// It does not start, or a stop was asked for.
-    pub fn start(stage: &Stage<'_>, setup: Setup) -> Result<Self, Halt> {
-        let mut why = String::new();
-        for _ in 0..ATTEMPTS {
-            match Self::attempt(stage, &setup) {
-                Ok(server) => return Ok(server),
-                Err(said) => why = said,
-            }
-            if stage.is_stopped() {
-                return Err(Halt::Stopped);
-            }
-            if setup.listen == Listen::Unix || !why.to_lowercase().contains("in use") {
-                break;
-            }
-        }
-        Err(Halt::Failed(format!("{}: {why}", setup.make.name())))
-    }
-
-    fn attempt(stage: &Stage<'_>, setup: &Setup) -> Result<Self, String> {
-        let number = stage.next_number();
+    /// It does not start, its port is taken, or a stop was asked for; in words.
+    pub fn start(place: &Place<'_>, setup: &Setup) -> Result<Self, String> {
+        let Place { host, stop, folder, number, program } = *place;
         let (address, port) = match &setup.listen {
             Listen::Tcp(at) => {
                 let port = free_port(*at).map_err(|e| format!("no free port at {at}: {e}"))?;
                 (Address::Tcp { host: at.to_string(), port }, port)
             }
-            Listen::Unix => (Address::Unix(stage.folder().join(format!("{number}.sock"))), 0),
+            Listen::Unix => (Address::Unix(folder.join(format!("{number}.sock"))), 0),
         };
         let socket = match &address {
             Address::Unix(path) => path.clone(),
             Address::Tcp { .. } => PathBuf::new(),
         };
-        let program = stage.program(setup.make).ok_or("it is not installed")?;
         let mut words = vec![program.display().to_string()];
-        words.extend(setup.arguments(port, &socket, stage.host.is_root));
-        let log = stage.folder().join(format!("{number}-{}.log", setup.make.name()));
-        let mut child = Child::start(stage.host, &stage.host.server_cpus, &words, &log, None)?;
+        words.extend(setup.arguments(port, &socket, host.is_root));
+        let log = folder.join(format!("{number}-{}.log", setup.make.name()));
+        let mut child = Child::start(host, &host.server_cpus, &words, &log, None)?;
         let mut version = String::new();
-        child.wait_until(PATIENCE, stage.stop, || {
-            match counters::ask(&address, setup.make.protocol(), None) {
-                Ok(found) if !found.server.is_empty() => {
-                    version = found.server;
-                    true
-                }
-                _ => false,
+        child.wait_until(PATIENCE, stop, || match counters::ask(&address, setup.make.protocol(), None) {
+            Ok(found) if !found.server.is_empty() => {
+                version = found.server;
+                true
             }
+            _ => false,
         })?;
         Ok(Self { address, version, setup: setup.clone(), child })
     }

@@ -1,7 +1,7 @@
 //! The context of a running scenario: servers to compare, time left, and its part of the document.
 
 use super::folder::Folder;
-use super::server::{Make, Server, Setup};
+use super::server::{Listen, Make, Place, Server, Setup};
 use super::{Host, Part, Run as Runner, host};
 use crate::engine::{self, Observer, Plan};
 use crate::fleet::PlanOf;
@@ -11,6 +11,9 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+/// Another process may take a free port before a server does.
+const ATTEMPTS: u32 = 3;
 
 /// The options.
 #[derive(Clone, Debug, Default)]
@@ -164,13 +167,38 @@ impl<'a> Stage<'a> {
         there
     }
 
+    /// Starts a server, on another port if its own was taken meanwhile.
+    ///
+    /// # Errors
+    /// It does not start, or a stop was asked for.
+    pub fn start(&self, setup: Setup) -> Result<Server, Halt> {
+        let failed = |why: String| Halt::Failed(format!("{}: {why}", setup.make.name()));
+        let program = self.program(setup.make).ok_or_else(|| failed("it is not installed".to_string()))?;
+        let mut why = String::new();
+        for _ in 0..ATTEMPTS {
+            let number = self.next_number();
+            let (host, stop, folder) = (self.host, self.stop, self.folder);
+            match Server::start(&Place { host, stop, folder, number, program: &program }, &setup) {
+                Ok(server) => return Ok(server),
+                Err(said) => why = said,
+            }
+            if self.is_stopped() {
+                return Err(Halt::Stopped);
+            }
+            if setup.listen == Listen::Unix || !why.to_lowercase().contains("in use") {
+                break;
+            }
+        }
+        Err(failed(why))
+    }
+
     /// Starts a server; one that does not start is noted, and there is none.
     ///
     /// # Errors
     /// It was asked to stop, or Larder did not start.
     pub fn server(&mut self, setup: Setup) -> Result<Option<Server>, Halt> {
         let make = setup.make;
-        match Server::start(self, setup) {
+        match self.start(setup) {
             Ok(server) => Ok(Some(server)),
             Err(Halt::Failed(why)) if make != Make::Larder => {
                 self.part.note(format!("{} skipped: {why}", make.name()));

@@ -30,7 +30,7 @@ impl Servers {
             setup.threads = 1;
             setup.item_bytes = Some(ITEM_BYTES);
             setup.ssd = Some(Ssd { path: all.file(), bytes: one.ssd_mib * MIB, share: (share, one.servers) });
-            let server = Server::start(stage, setup)?;
+            let server = stage.start(setup)?;
             if one.make == Make::Extstore {
                 // It reads its file through the page cache, which has to count as RAM.
                 match Cgroup::limit(server.pid(), (one.memory_mib * 2 + 32) * MIB) {
