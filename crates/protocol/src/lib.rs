@@ -50,7 +50,7 @@ mod token;
 
 pub use encode::{cachedump_line, metadump_line, mgdump_line, uri_encode};
 pub use limits::{KEY_BYTES_MAX, Limits};
-pub use parse::{Step, Wire, body_tail_is_valid, detect, parse};
+pub use parse::{BINARY_HEADER_BYTES, Step, Wire, body_tail_is_valid, detect, parse};
 pub use reject::Reject;
 pub use reply::{ItemInfo, Outcome, OwnedReply, Reply, Verb};
 pub use request::{

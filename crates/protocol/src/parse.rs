@@ -10,6 +10,7 @@ mod number;
 mod step;
 mod text;
 
+pub use binary::HEADER_LEN as BINARY_HEADER_BYTES;
 pub use step::Step;
 
 /// Which of the two framings a connection speaks. Classic and meta share the text framing.

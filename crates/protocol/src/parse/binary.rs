@@ -16,7 +16,8 @@ use crate::status;
 
 /// First byte of a request.
 pub(super) const MAGIC: u8 = 0x80;
-const HEADER_LEN: usize = 24;
+/// Bytes of a header on the binary wire, of a request and of a reply.
+pub const HEADER_LEN: usize = 24;
 
 struct RequestHeader {
     opcode: u8,

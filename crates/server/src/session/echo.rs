@@ -1,11 +1,12 @@
 //! The lines of `-vv` on standard error: the line of each request behind `<` and the descriptor of its connection,
 //! and the first line of its reply behind `>`, in memcached's manner. Values are not shown.
 
+use larder_protocol::BINARY_HEADER_BYTES;
+
 use crate::log;
 
 /// The most bytes of a line that are shown.
 const SHOWN_BYTES_MAX: usize = 1024;
-const BINARY_HEADER_BYTES: usize = 24;
 
 /// Shows a request: its line, or opcode and key of a binary one.
 #[cold]
