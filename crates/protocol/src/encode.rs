@@ -9,7 +9,19 @@ mod stats;
 
 pub use dump::{cachedump_line, metadump_line, mgdump_line, uri_encode};
 
+use crate::base64;
 use crate::reply::{ItemInfo, Outcome, Reply, Verb};
+
+/// Appends a key as a request or reply of the meta commands has it: as it is, or in base64 with ` b` behind.
+#[inline]
+fn push_marked_key(out: &mut Vec<u8>, key: &[u8], is_binary: bool) {
+    if is_binary {
+        base64::encode(out, key);
+        out.extend_from_slice(b" b");
+    } else {
+        out.extend_from_slice(key);
+    }
+}
 
 impl Reply<'_> {
     /// Everything before the value of an item that was found. `with_value` says whether the value will

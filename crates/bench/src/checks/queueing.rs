@@ -69,7 +69,7 @@ pub fn past_knee(connections: f64, n_star: f64) -> Check {
         t if t > PAST_KNEE => check(
             "knee",
             Verdict::Warn,
-            format!("{message}: what is beyond N* waits in a queue and adds no rate"),
+            format!("{message}: requests beyond N* wait in a queue and add no rate"),
         ),
         _ => check("knee", Verdict::Pass, message),
     }

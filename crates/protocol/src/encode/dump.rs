@@ -1,8 +1,7 @@
 //! Lines that list keys: `lru_crawler metadump`, `mgdump`, `stats cachedump`. The server walks the items, and
 //! begins and ends the list (`OK` first; `END` after metadump and cachedump, `EN` after mgdump).
 
-use super::number;
-use crate::base64;
+use super::{number, push_marked_key};
 use crate::reply::ItemInfo;
 
 /// Appends `key` with everything but letters, digits and `-._~` as `%xx`.
@@ -18,6 +17,31 @@ pub fn uri_encode(out: &mut Vec<u8>, key: &[u8]) {
     }
 }
 
+/// Appends what `metadump` and `me` both tell of an item, from ` exp=` on; without an expiry that is -1. `expiry` and
+/// `accessed` are in the unit of the line.
+pub(super) fn push_facts(
+    out: &mut Vec<u8>,
+    item: &ItemInfo,
+    expiry: Option<u64>,
+    accessed: u64,
+    class: u32,
+    size: u64,
+) {
+    out.extend_from_slice(b" exp=");
+    match expiry {
+        Some(seconds) => number::push(out, seconds),
+        None => out.extend_from_slice(b"-1"),
+    }
+    out.extend_from_slice(b" la=");
+    number::push(out, accessed);
+    out.extend_from_slice(b" cas=");
+    number::push(out, item.cas);
+    out.extend_from_slice(if item.hit_before { b" fetch=yes cls=" } else { b" fetch=no cls=" });
+    number::push(out, class);
+    out.extend_from_slice(b" size=");
+    number::push(out, size);
+}
+
 /// One item of `metadump`. `exp_unix` is None for an item that never expires; `la_unix` is the last access;
 /// both in Unix seconds. These lines end in a bare LF, as memcached's do.
 pub fn metadump_line(
@@ -31,31 +55,14 @@ pub fn metadump_line(
 ) {
     out.extend_from_slice(b"key=");
     uri_encode(out, key);
-    out.extend_from_slice(b" exp=");
-    match exp_unix {
-        Some(seconds) => number::push(out, seconds),
-        None => out.extend_from_slice(b"-1"),
-    }
-    out.extend_from_slice(b" la=");
-    number::push(out, la_unix);
-    out.extend_from_slice(b" cas=");
-    number::push(out, item.cas);
-    out.extend_from_slice(if item.hit_before { b" fetch=yes cls=" } else { b" fetch=no cls=" });
-    number::push(out, class);
-    out.extend_from_slice(b" size=");
-    number::push(out, size);
+    push_facts(out, item, exp_unix, la_unix, class, size);
     out.push(b'\n');
 }
 
 /// One item of `mgdump`: the request that would read it.
 pub fn mgdump_line(out: &mut Vec<u8>, key: &[u8], key_is_binary: bool) {
     out.extend_from_slice(b"mg ");
-    if key_is_binary {
-        base64::encode(out, key);
-        out.extend_from_slice(b" b");
-    } else {
-        out.extend_from_slice(key);
-    }
+    push_marked_key(out, key, key_is_binary);
     out.extend_from_slice(b"\r\n");
 }
 

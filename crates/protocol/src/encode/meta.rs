@@ -1,7 +1,6 @@
 //! Answers in meta text: a two-letter code, then the flags that were asked for, in the order they were asked.
 
-use super::{classic, number};
-use crate::base64;
+use super::{classic, number, push_marked_key};
 use crate::reply::{ItemInfo, Outcome, Verb};
 use crate::token::Tokens;
 
@@ -159,10 +158,5 @@ fn push_token(out: &mut Vec<u8>, token: &[u8]) {
 /// ` k<key>`, or ` k<base64> b`: the `b` stands right after the key, wherever it stood in the request.
 fn push_key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
     out.extend_from_slice(b" k");
-    if binary {
-        base64::encode(out, key);
-        out.extend_from_slice(b" b");
-    } else {
-        out.extend_from_slice(key);
-    }
+    push_marked_key(out, key, binary);
 }

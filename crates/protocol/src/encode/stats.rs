@@ -1,7 +1,7 @@
 //! Statistics and item metadata as answers: one name and value at a time, then an end.
 
 use super::binary::{self, ReplyHeader};
-use super::number;
+use super::dump::push_facts;
 use crate::reply::{ItemInfo, Reply};
 use crate::{base64, status, text};
 
@@ -62,19 +62,7 @@ impl Reply<'_> {
         } else {
             out.extend_from_slice(key);
         }
-        out.extend_from_slice(b" exp=");
-        match item.ttl_after_s {
-            Some(seconds) => number::push(out, seconds),
-            None => out.extend_from_slice(b"-1"),
-        }
-        out.extend_from_slice(b" la=");
-        number::push(out, item.idle_s);
-        out.extend_from_slice(b" cas=");
-        number::push(out, item.cas);
-        out.extend_from_slice(if item.hit_before { b" fetch=yes cls=" } else { b" fetch=no cls=" });
-        number::push(out, class);
-        out.extend_from_slice(b" size=");
-        number::push(out, size);
+        push_facts(out, item, item.ttl_after_s.map(u64::from), u64::from(item.idle_s), class, size);
         out.extend_from_slice(b"\r\n");
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static 
             Err(Fault::Token(line)) => error = Some(line),
         }
     }
-    // The number of tokens is looked at before any of them is, so it wins over what is wrong with one.
+    // A line with too many tokens is refused for that, whatever errors single tokens have.
     let count = if error.is_some() { before + tokens.count() } else { count };
     if count > LIMITS.meta_tokens_max {
         return Err(text::META_TOO_MANY);
@@ -68,7 +68,7 @@ pub(super) fn read(tokens: Tokens<'_>, before: usize) -> Result<Flags, &'static 
     }
 }
 
-/// What is wrong with one flag.
+/// Why one flag is refused.
 enum Fault {
     /// There is no such flag.
     Unknown,

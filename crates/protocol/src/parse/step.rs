@@ -13,7 +13,7 @@ pub enum Step<'a> {
     },
     /// A whole request, its data included.
     Request {
-        /// What is asked.
+        /// The request.
         request: Request<'a>,
         /// Consume this many bytes.
         len: usize,
@@ -23,7 +23,7 @@ pub enum Step<'a> {
     /// with [`body_tail_is_valid`](crate::body_tail_is_valid) (answer
     /// [`Outcome::BadDataChunk`](crate::Outcome::BadDataChunk) if they are not).
     Body {
-        /// What is asked; its value is empty.
+        /// The request, with an empty value.
         request: Store<'a>,
         /// The bytes before the value.
         head: usize,

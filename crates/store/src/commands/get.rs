@@ -251,8 +251,8 @@ impl Shard {
         Ok(answered)
     }
 
-    /// Answers a plain read with what was read for it, although the item has changed since: it took effect when
-    /// it was planned.
+    /// Answers a plain read from its pages, although the item has changed since: the read took effect when it was
+    /// planned.
     fn answer_as_read<R>(
         &self,
         tiers: &Tiers,

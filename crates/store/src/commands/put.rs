@@ -63,7 +63,7 @@ pub struct Put {
 
 impl Put {
     /// Stores an item with client flags of 0 that never expires, whatever cas unique the present one has.
-    pub fn new(mode: PutMode) -> Put {
+    pub const fn new(mode: PutMode) -> Put {
         Put {
             mode,
             client_flags: 0,

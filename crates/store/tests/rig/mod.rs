@@ -33,17 +33,7 @@ pub struct Rig {
     fillers: Cell<u64>,
 }
 
-pub const SET: Put = Put {
-    mode: PutMode::Set,
-    client_flags: 7,
-    expiry: Expiry::Never,
-    compare: None,
-    new_cas: None,
-    invalidate: false,
-    vivify: None,
-    key_is_binary: false,
-    item_bytes_max: 1 << 30,
-};
+pub const SET: Put = Put { client_flags: 7, ..Put::new(PutMode::Set) };
 
 pub const COUNT: Arith = Arith {
     delta: 1,
@@ -58,17 +48,11 @@ pub const COUNT: Arith = Arith {
 pub fn config(memory_bytes: u64, ssd_segments: u64) -> Config {
     let span = Span { device: 0, offset: 0, bytes: ssd_segments * SEGMENT_BYTES };
     Config {
-        memory_bytes,
         ssd: if ssd_segments == 0 { vec![] } else { vec![span] },
         item_bytes: 2048,
-        index_bytes: None,
-        ssd_write_limit: None,
-        ssd_admission: Admission::All,
-        ssd_live_percent: 70,
-        evict: true,
-        memory_file: None,
         seed: 42,
         first_cas: 1 << 20,
+        ..Config::new(memory_bytes)
     }
 }
 
