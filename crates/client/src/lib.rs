@@ -1,0 +1,2 @@
+//! A client for memcached servers, and for Larder in particular, with a cache in shared memory in front of them
+//! that all processes of a host share.
