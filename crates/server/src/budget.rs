@@ -5,6 +5,7 @@
 //!   +----------------+----+----+----+----+
 //!   | long receives  |    .    .    .    .
 //!   | replies             |    .    .    .
+//!   | long lines, 1/4     |    .    .    .
 //!   | replies to light peers   |    .    .
 //!   | reads                         |    .
 //!   | reads for light peers              |
@@ -42,6 +43,8 @@ pub enum Claim {
 pub struct Budget {
     limit: u64,
     used: AtomicU64,
+    /// Long lines whose memory is taken.
+    lines: AtomicU64,
     /// Workers with a connection that waits for memory.
     pressing: AtomicUsize,
     /// Bytes of progress made while there were any.
@@ -51,7 +54,13 @@ pub struct Budget {
 impl Budget {
     /// Returns a budget of `limit` bytes of which nothing is used.
     pub fn new(limit: u64) -> Budget {
-        Budget { limit, used: AtomicU64::new(0), pressing: AtomicUsize::new(0), progress: AtomicU64::new(0) }
+        Budget {
+            limit,
+            used: AtomicU64::new(0),
+            lines: AtomicU64::new(0),
+            pressing: AtomicUsize::new(0),
+            progress: AtomicU64::new(0),
+        }
     }
 
     /// Returns the bound, in bytes.
@@ -90,6 +99,33 @@ impl Budget {
             (used + bytes <= ceiling || alone).then_some(used + bytes)
         };
         self.used.fetch_update(Relaxed, Relaxed, fits).is_ok()
+    }
+
+    /// Takes [`LINE_BYTES_MAX`] for a line that has become long, if there is room: its length is known only when it
+    /// ends, and pieces of many lines would fill the budget so that none could end. One line always finds room; the
+    /// bound is exceeded by it at most.
+    #[must_use]
+    pub fn take_line(&self) -> bool {
+        let most = (self.limit / 4 / LINE_BYTES_MAX as u64).max(1);
+        let Ok(before) =
+            self.lines.fetch_update(Relaxed, Relaxed, |lines| (lines < most).then_some(lines + 1))
+        else {
+            return false;
+        };
+        let fits = |used: u64| {
+            let after = used + LINE_BYTES_MAX as u64;
+            (before == 0 || after <= self.ceiling(Claim::Output { light: false })).then_some(after)
+        };
+        let taken = self.used.fetch_update(Relaxed, Relaxed, fits).is_ok();
+        if !taken {
+            self.end_line();
+        }
+        taken
+    }
+
+    /// Notes that a line has ended for which memory was taken. Its bytes are given back apart from that.
+    pub fn end_line(&self) {
+        self.lines.fetch_sub(1, Relaxed);
     }
 
     /// Gives `bytes` back.
@@ -137,6 +173,8 @@ impl Budget {
     }
 }
 
+/// The bytes of the longest line, as the session knows it.
+pub(crate) const LINE_BYTES_MAX: usize = 1 << 20;
 /// Bytes that one receive takes at most.
 pub(crate) const RECEIVE_BYTES: usize = 64 << 10;
 /// A session with more output than this executes nothing further until some of it is sent.
@@ -158,6 +196,7 @@ pub fn fixed_bytes(threads: usize, connections: u32) -> u64 {
         + thread as u64 * threads as u64
         + CONNECTION_BYTES * u64::from(connections)
         + LONE_READ_BYTES
+        + LINE_BYTES_MAX as u64
 }
 
 /// Returns the memory of one worker's read buffers that are registered with the kernel, in bytes. It is part of the
@@ -202,6 +241,24 @@ mod tests {
         assert!(budget.has_room(100, Claim::Input) && !budget.has_room(101, Claim::Input));
         budget.exchange(100, 0);
         assert_eq!((budget.used(), budget.progress()), (0, 0));
+    }
+
+    #[test]
+    fn lines_take_a_quarter_and_one_always_finds_room() {
+        let budget = Budget::new(16 << 20);
+        for held in [0, 6 << 20] {
+            assert!(budget.take(held, OUTPUT));
+            let lines = (0..).take_while(|_| budget.take_line()).count();
+            assert_eq!(lines, 4, "a quarter, also where replies fill half");
+            (0..lines).for_each(|_| budget.end_line());
+            budget.give(budget.used());
+        }
+        let small = Budget::new(1 << 20);
+        assert!(small.take(700 << 10, OUTPUT) || small.take(600 << 10, OUTPUT));
+        assert!(small.take_line() && !small.take_line());
+        small.end_line();
+        small.give(LINE_BYTES_MAX as u64);
+        assert!(small.take_line());
     }
 
     #[test]

@@ -29,6 +29,7 @@ use std::time::Instant;
 use larder_protocol::Wire;
 use larder_store::{OnFull, ReadPlan, Seconds};
 
+use crate::budget::{Budget, LINE_BYTES_MAX};
 use crate::config::Protocol;
 use crate::counters::Counters;
 use crate::shared::Shared;
@@ -85,6 +86,8 @@ pub enum Wait {
     OwnReads,
     /// The peer has not taken its replies.
     Drain,
+    /// It waits for memory to receive the rest of a long line: see [`Session::receive_line`].
+    Line,
 }
 
 /// The outcome of executing one request.
@@ -129,6 +132,10 @@ pub struct Session {
     extra_cost: usize,
     /// Requests executed since [`take_cost`](Self::take_cost).
     executed: usize,
+    /// Memory for a whole line is taken for the request at the front.
+    has_line: bool,
+    /// Bytes taken from the budget since [`take_claimed`](Self::take_claimed).
+    claimed: usize,
 }
 
 /// The memory taken for the key of a pending get, about.
@@ -164,6 +171,8 @@ impl Session {
             more: false,
             extra_cost: 0,
             executed: 0,
+            has_line: false,
+            claimed: 0,
         }
     }
 
@@ -258,8 +267,10 @@ impl Session {
     /// Takes `fresh` bytes from the peer, and executes all complete requests.
     pub fn advance(&mut self, ctx: &mut Ctx<'_>, fresh: &[u8]) {
         self.more = false;
+        let had_line = self.has_line;
+        let used;
         if self.input.is_empty() {
-            let used = self.run(ctx, fresh);
+            used = self.run(ctx, fresh);
             if used < fresh.len() {
                 self.input.expect(std::mem::take(&mut self.expected));
                 self.input.push(&fresh[used..]);
@@ -269,9 +280,12 @@ impl Session {
                 self.input.push(fresh);
             }
             let input = std::mem::take(&mut self.input);
-            let used = self.run(ctx, input.rest());
+            used = self.run(ctx, input.rest());
             self.input = input;
             self.input.consume(used);
+        }
+        if had_line && used > 0 {
+            self.end_line(&ctx.shared.budget);
         }
         if self.closing {
             self.input = Input::default();
@@ -279,6 +293,32 @@ impl Session {
         } else {
             self.input.expect(std::mem::take(&mut self.expected));
         }
+    }
+
+    /// Receives the rest of a long line at the front of the input, for which [`LINE_BYTES_MAX`] were taken from the
+    /// budget.
+    pub fn receive_line(&mut self) {
+        self.wait = Wait::None;
+        self.has_line = true;
+        self.claimed += LINE_BYTES_MAX;
+        self.input.expect(LINE_BYTES_MAX);
+    }
+
+    /// Returns whether the memory of a whole line is taken for it.
+    pub fn has_line(&self) -> bool {
+        self.has_line
+    }
+
+    /// Lets another line have its turn, if this session has one.
+    pub fn end_line(&mut self, budget: &Budget) {
+        if std::mem::take(&mut self.has_line) {
+            budget.end_line();
+        }
+    }
+
+    /// Returns the bytes that it took from the budget since the last call, to hold them.
+    pub fn take_claimed(&mut self) -> usize {
+        std::mem::take(&mut self.claimed)
     }
 
     /// Returns how the store treats a lack of room: it waits for as long as configured, then drops items.
@@ -322,7 +362,7 @@ impl Session {
             }
             Wait::Drain => self.out.bytes() <= output_bytes_max / 2,
             Wait::None => self.wants_turn(),
-            Wait::Room | Wait::Reads | Wait::Read => false,
+            Wait::Room | Wait::Reads | Wait::Read | Wait::Line => false,
         }
     }
 

@@ -26,9 +26,10 @@ use larder_store::{Seconds, SsdEvent};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 
-use crate::budget::RECEIVE_BYTES;
+use crate::budget::{LINE_BYTES_MAX, RECEIVE_BYTES};
 use crate::counters::Counters;
 use crate::listener::Listener;
+use crate::session::Wait;
 use crate::shared::Shared;
 
 use accept::Acceptor;
@@ -254,8 +255,7 @@ impl Worker {
             || self.connections.turns() > 0
             || self.in_flight.has_deferred()
             || self.in_flight.is_ready();
-        let waits =
-            self.connections.room_waiters() > 0 || self.connections.parked() > 0 || self.read_is_blocked;
+        let waits = self.connections.room_waiters() > 0 || self.waits_for_memory();
         let sleep = match (has_work, waits) {
             (true, _) => Duration::ZERO,
             (false, true) => ROOM_TICK,
@@ -308,6 +308,9 @@ impl Worker {
 
     /// Closes a connection. Its reads under way end without effect.
     fn end(&mut self, token: u64) {
+        if let Some(session) = self.connections.session(token) {
+            session.end_line(&self.shared.budget);
+        }
         if let Some(bytes) = self.connections.remove(token) {
             self.shared.budget.give(bytes as u64);
             self.shared.budget.note_progress(bytes as u64);
@@ -357,6 +360,7 @@ impl Worker {
                 among = Among::Light;
             }
         }
+        self.receive_lines();
         self.read_is_blocked = false;
         for _ in 0..self.connections.read_waiters() {
             let room = self.in_flight.room();
@@ -375,6 +379,28 @@ impl Worker {
                 return;
             }
         }
+    }
+
+    /// Receives long lines for which there is memory now, in the order in which they began to wait.
+    fn receive_lines(&mut self) {
+        while self.connections.line_waiters() > 0 && self.shared.budget.take_line() {
+            let waiter = self.connections.take_line_waiter();
+            let session = waiter.and_then(|token| self.connections.session(token));
+            match session.filter(|session| session.wait() == Wait::Line) {
+                Some(session) => session.receive_line(),
+                None => {
+                    self.shared.budget.end_line();
+                    self.shared.budget.give(LINE_BYTES_MAX as u64);
+                    continue;
+                }
+            }
+            waiter.into_iter().for_each(|token| self.drive(token));
+        }
+    }
+
+    /// Returns whether a connection waits for memory.
+    fn waits_for_memory(&self) -> bool {
+        self.connections.parked() + self.connections.line_waiters() > 0 || self.read_is_blocked
     }
 
     /// Does the upkeep that is due: the store's, closing idle connections, accepting again.

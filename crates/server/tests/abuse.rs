@@ -204,7 +204,7 @@ impl Abuse {
             96 => {
                 self.clients[at].0.read_room = [0, 1, 3, 200][self.random.below(4)];
             }
-            97 if self.random.one_in(4) => self.clients[at].0 = Client::new(),
+            97 if self.random.one_in(4) => self.clients[at].0.replace(&self.server),
             _ => {
                 let (client, _) = &mut self.clients[at];
                 if self.random.one_in(6) {
@@ -237,7 +237,7 @@ impl Abuse {
         let waits = match client.session.wait() {
             Wait::None => true,
             Wait::Read => gets > 0,
-            Wait::Room | Wait::Reads => true,
+            Wait::Room | Wait::Reads | Wait::Line => true,
             Wait::OwnReads => gets > 0,
             Wait::Drain => !client.session.out.is_empty(),
         };
@@ -246,7 +246,7 @@ impl Abuse {
             || !client.inbox.is_empty() && client.session.wants_input() && client.takes
         {
             assert!(client.session.is_over(), "{seed}: it wants what is there and does not take it");
-            self.clients[at] = (Client::new(), self.clients[at].1);
+            self.clients[at].0.replace(&self.server);
         }
     }
 }

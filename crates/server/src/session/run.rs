@@ -2,15 +2,20 @@
 //! in order.
 
 use arrayvec::ArrayVec;
-use larder_protocol::{Request, Step, Wire, detect, parse};
+use larder_protocol::{Limits, Request, Step, Wire, detect, parse};
 use larder_store::KeyHash;
 
 use super::commands::Prefetch;
 use super::receive::Begun;
 use super::{Ctx, Served, Session, Wait, echo};
+use crate::budget::LINE_BYTES_MAX;
 
 /// Requests parsed and prefetched before the first of them is executed.
 const BATCH: usize = 16;
+
+/// A line that has become longer than this takes the memory of the longest one. Up to here it is input like any other.
+const LONG_LINE_BYTES: usize = 16 << 10;
+const _: () = assert!(LINE_BYTES_MAX == Limits::MEMCACHED.get_line_bytes_max);
 
 /// The parsed front of the input.
 struct Batch<'a> {
@@ -94,6 +99,10 @@ impl Session {
                 continue;
             }
             let Some(stop) = &batch.stop else { continue };
+            if matches!(stop, Step::Incomplete { .. }) {
+                self.expect_line(ctx, input.len() - at, at > 0);
+                break;
+            }
             match self.execute_stop(ctx, &input[at..], stop) {
                 Some(bytes) => at += bytes,
                 None => break,
@@ -186,7 +195,6 @@ impl Session {
     /// come first, or the connection is closed.
     fn execute_stop(&mut self, ctx: &mut Ctx<'_>, input: &[u8], stop: &Step<'_>) -> Option<usize> {
         match *stop {
-            Step::Incomplete { .. } => None,
             Step::Close => {
                 self.close();
                 None
@@ -213,7 +221,22 @@ impl Session {
                 }
                 Begun::WaitForAll => None,
             },
-            Step::Request { .. } => unreachable!("requests are batched"),
+            Step::Request { .. } | Step::Incomplete { .. } => unreachable!("handled by the caller"),
+        }
+    }
+
+    /// Takes the memory of a whole line once the one that has begun is long, or waits for it. If another one was
+    /// served just now (`is_next`), peers that wait for theirs go first.
+    fn expect_line(&mut self, ctx: &Ctx<'_>, begun_bytes: usize, is_next: bool) {
+        if begun_bytes <= LONG_LINE_BYTES || self.has_line && !is_next {
+            return;
+        }
+        if !self.has_line && ctx.shared.budget.take_line() {
+            self.has_line = true;
+            self.claimed += LINE_BYTES_MAX;
+            self.expected = LINE_BYTES_MAX;
+        } else {
+            self.wait = Wait::Line;
         }
     }
 

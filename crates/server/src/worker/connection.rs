@@ -9,6 +9,7 @@ use rustix::event::epoll::EventFlags;
 
 use super::fair_queue::{Account, Among, FairQueue, VirtualClock};
 use crate::config::Protocol;
+use crate::process;
 use crate::session::{Session, Wait};
 
 pub(super) struct Connection {
@@ -25,9 +26,12 @@ pub(super) struct Connection {
     /// In the queue of connections that wait for memory.
     parked: bool,
     pub(super) last_active: Instant,
-    /// Bytes moved over the socket since `moved_since`, either way.
+    /// Bytes moved over the socket since `moved_since`, either way; together with those that the peer has
+    /// acknowledged since the last look.
     pub(super) moved_bytes: u64,
-    pub(super) moved_since: Instant,
+    moved_since: Instant,
+    /// Bytes in the system's buffer that the peer had not acknowledged at the last look.
+    unacknowledged: usize,
     /// Bytes of the budget that this connection holds.
     pub(super) held_bytes: usize,
     account: Account,
@@ -46,6 +50,30 @@ impl Connection {
         self.parked
     }
 
+    /// Notes that it moves.
+    pub(super) fn note_move(&mut self, now: Instant) {
+        (self.moved_since, self.moved_bytes) = (now, 0);
+    }
+
+    /// Returns the bytes that its peer has acknowledged since the last look. The system takes no more to send before
+    /// a third of its buffer is free, which on a slow connection lasts seconds; by these bytes the peer moves all
+    /// the same.
+    pub(super) fn look(&mut self, now: Instant) -> u64 {
+        let unacknowledged = process::unacknowledged_bytes(&self.socket);
+        let acknowledged = self.unacknowledged.saturating_sub(unacknowledged) as u64;
+        self.unacknowledged = unacknowledged;
+        self.moved_bytes += acknowledged;
+        if self.moved_bytes >= MOVED_BYTES_MIN {
+            self.note_move(now);
+        }
+        acknowledged
+    }
+
+    /// Returns for how long it has moved next to nothing, as seen by the last [`look`](Self::look).
+    pub(super) fn still_for(&self, now: Instant) -> Duration {
+        now.duration_since(self.moved_since)
+    }
+
     /// Returns whether it can continue only when its peer acts: replies are not taken, or a request is not
     /// complete.
     pub(super) fn awaits_peer(&self) -> bool {
@@ -54,6 +82,10 @@ impl Connection {
     }
 }
 
+/// A connection that moves fewer bytes stands still.
+const MOVED_BYTES_MIN: u64 = 4 << 10;
+/// Connections that hold less are not worth closing.
+pub(super) const HELD_BYTES_MIN: usize = 2 << 10;
 /// A connection that holds no more than this holds little.
 const LIGHT_HELD_BYTES: usize = 64 << 10;
 
@@ -68,6 +100,8 @@ pub(super) struct Connections {
     turns: FairQueue,
     /// Connections that wait for room in RAM or on the SSD.
     room_waiters: VecDeque<u64>,
+    /// Connections that wait for the memory of a long line, in the order in which they began to.
+    line_waiters: VecDeque<u64>,
     /// Connections that wait for a turn to read.
     read_waiters: FairQueue,
     /// Connections that wait for memory.
@@ -93,6 +127,7 @@ impl Connections {
             clock: VirtualClock::default(),
             turns: FairQueue::default(),
             room_waiters: VecDeque::new(),
+            line_waiters: VecDeque::new(),
             read_waiters: FairQueue::default(),
             parked: FairQueue::default(),
         }
@@ -118,6 +153,7 @@ impl Connections {
             last_active: now,
             moved_bytes: 0,
             moved_since: now,
+            unacknowledged: 0,
             held_bytes: 0,
             account: Account::default(),
             generation,
@@ -185,6 +221,10 @@ impl Connections {
         self.room_waiters.len()
     }
 
+    pub(super) fn line_waiters(&self) -> usize {
+        self.line_waiters.len()
+    }
+
     pub(super) fn read_waiters(&self) -> usize {
         self.read_waiters.len()
     }
@@ -241,6 +281,15 @@ impl Connections {
         }
     }
 
+    /// Queues a connection that waits for the memory of a long line.
+    pub(super) fn wait_for_line(&mut self, token: u64) {
+        if let Some(connection) = self.get(token)
+            && !std::mem::replace(&mut connection.waits, true)
+        {
+            self.line_waiters.push_back(token);
+        }
+    }
+
     /// Notes that one turn of the connection took `bytes`: read for it, or to be sent to it.
     pub(super) fn charge(&mut self, token: u64, bytes: u64) {
         let Some(connection) = connection_of(&mut self.places, token) else { return };
@@ -279,6 +328,12 @@ impl Connections {
 
     pub(super) fn take_room_waiter(&mut self) -> Option<u64> {
         let waiter = self.room_waiters.pop_front()?;
+        self.waits_no_more(waiter);
+        Some(waiter)
+    }
+
+    pub(super) fn take_line_waiter(&mut self) -> Option<u64> {
+        let waiter = self.line_waiters.pop_front()?;
         self.waits_no_more(waiter);
         Some(waiter)
     }

@@ -50,20 +50,13 @@ impl Worker {
             return Some(Grant { taken_bytes: 0, receive_bytes, output_bytes: OUTPUT_BYTES });
         }
         let tight = drive_bytes_max(RECEIVE_BYTES_TIGHT, OUTPUT_BYTES_TIGHT, value_bytes);
-        if budget.take(tight as u64, claim) {
-            return Some(Grant {
-                taken_bytes: tight,
-                receive_bytes: RECEIVE_BYTES_TIGHT,
-                output_bytes: OUTPUT_BYTES_TIGHT,
-            });
-        }
+        let taken_bytes = if budget.take(tight as u64, claim) { tight } else { 0 };
         // The rest of a request whose memory is taken already is always received: that makes room.
         let missing = self.connections.session(token).map_or(0, |session| session.input_missing());
-        (missing > 0).then_some(Grant {
-            taken_bytes: 0,
-            receive_bytes: missing.min(RECEIVE_BYTES),
-            output_bytes: OUTPUT_BYTES_TIGHT,
-        })
+        let spare = if taken_bytes > 0 { RECEIVE_BYTES_TIGHT } else { 0 };
+        let receive_bytes = missing.min(RECEIVE_BYTES).max(spare);
+        let output_bytes = OUTPUT_BYTES_TIGHT;
+        (receive_bytes > 0).then_some(Grant { taken_bytes, receive_bytes, output_bytes })
     }
 
     /// Returns whether there is memory to drive the connection.
@@ -82,7 +75,7 @@ impl Worker {
             after = connection.session.memory_bytes();
             let held = std::mem::replace(&mut connection.held_bytes, after);
             self.shared.budget.note_progress(held.saturating_sub(after) as u64);
-            before += held;
+            before += held + connection.session.take_claimed();
         }
         self.shared.budget.exchange(before as u64, after as u64);
     }
@@ -256,6 +249,9 @@ impl Worker {
             return true;
         }
         connection.last_active = self.instant;
+        if connection.session.is_idle() {
+            connection.note_move(self.instant);
+        }
         let (into_value, wanted, result) = match connection.session.receive_into() {
             Some(spare) => {
                 let wanted = spare.len();
@@ -290,6 +286,9 @@ impl Worker {
         // already does not.
         connection.readable = len == wanted || connection.ended;
         connection.moved_bytes += len as u64;
+        if connection.session.has_line() {
+            self.shared.budget.note_progress(len as u64);
+        }
         self.counters().bytes_read.add(len as u64);
         self.received_bytes += len;
         if into_value {
@@ -337,6 +336,7 @@ impl Worker {
             _ if connection.is_parked() => {}
             Wait::Room => self.connections.wait_for_room(token),
             Wait::Reads => self.connections.wait_for_read(token),
+            Wait::Line => self.connections.wait_for_line(token),
             _ if connection.can_go_on(OUTPUT_BYTES) => self.connections.wait_for_turn(token),
             Wait::None if connection.session.gets_pending() == 0 => self.connections.rest(token),
             Wait::Drain => self.connections.pause(token),

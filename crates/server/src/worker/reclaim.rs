@@ -3,13 +3,18 @@
 use std::time::{Duration, Instant};
 
 use super::Worker;
+use super::connection::{Connection, HELD_BYTES_MIN};
 use crate::session::Wait;
 
-/// A peer that moves fewer bytes than [`MOVED_BYTES_MIN`] in this time is considered to stand still.
+/// A wait for memory that lasts this long without progress is a jam: the largest holders among the peers that others
+/// wait for are closed. A value on its way in that does not move for this long gives way to others.
 const STILL: Duration = Duration::from_millis(250);
-const MOVED_BYTES_MIN: u64 = 4 << 10;
-/// Connections that hold less are not worth closing.
-const HELD_BYTES_MIN: usize = 2 << 10;
+/// After so long, memory is held by requests that all need more of it to be executed. By then every worker has closed
+/// those of its peers that others wait for.
+const STILL_ALL: Duration = Duration::from_secs(1);
+/// A peer that moves next to nothing for this long is closed if others wait for memory. A reader of 20 kB a second
+/// that leaves the rest to its system moves every three seconds at the least: its system announces room by 64 kB.
+const STILL_WITHOUT_JAM: Duration = Duration::from_secs(4);
 
 /// The state of a worker's reclaiming.
 #[derive(Default)]
@@ -32,33 +37,31 @@ impl ReclaimState {
         std::mem::replace(&mut self.presses, presses) != presses
     }
 
-    /// Returns whether there is a jam: a connection of this worker waits for memory, while next to none is given
-    /// back anywhere and no heavy request is served. Then memory is held by requests that need more of it to be
+    /// Returns for how long a connection of this worker has waited for memory while next to none was given back
+    /// anywhere and no heavy request was served. Then memory is held by requests that need more of it to be
     /// executed, or by peers that take next to nothing. `progress` is counted over all workers, and `limit` is that
     /// of the budget, both in bytes.
-    fn is_jammed(&mut self, now: Instant, progress: u64, limit: u64) -> bool {
+    fn jammed_for(&mut self, now: Instant, progress: u64, limit: u64) -> Duration {
         let moves = progress.wrapping_sub(self.progress) >= limit / 64;
         let since = self.progress_at.filter(|_| self.presses && !moves);
         if since.is_none() {
             (self.progress, self.progress_at) = (progress, Some(now));
         }
-        since.is_some_and(|since| now.duration_since(since) >= STILL)
+        since.map_or(Duration::ZERO, |since| now.duration_since(since))
     }
 }
 
-/// Leaves only peers with replies to take among the `holders`, given as bytes, token and whether there are any, if
-/// these hold `enough`: when they have gone, requests that only wait for memory can be executed.
-fn spare_waiting(holders: &mut Vec<(usize, u64, bool)>, enough: usize) {
-    let unread = |(_, _, is_unread): &(usize, u64, bool)| *is_unread;
-    if holders.iter().filter(|holder| unread(holder)).map(|(bytes, ..)| bytes).sum::<usize>() >= enough {
-        holders.retain(unread);
-    }
+/// Returns whether a connection goes if memory is short: its peer has stood `still_for` so long, while others wait
+/// for it or, in a long jam, also if it only waits for memory itself.
+fn is_to_go(awaits_peer: bool, still_for: Duration, jammed_for: Duration) -> bool {
+    let least = if awaits_peer { STILL } else { STILL_ALL };
+    jammed_for >= least || awaits_peer && still_for >= STILL_WITHOUT_JAM
 }
 
 impl Worker {
     /// Tells the budget whether a connection of this worker waits for memory.
     pub(super) fn press(&mut self) {
-        let presses = self.connections.parked() > 0 || self.read_is_blocked;
+        let presses = self.waits_for_memory();
         if self.reclaim.note_press(presses) {
             self.shared.budget.press(presses);
         }
@@ -74,30 +77,32 @@ impl Worker {
             return;
         }
         self.reclaim.looked_at = Some(now);
+        let could_go = |connection: &Connection| {
+            connection.held_bytes >= HELD_BYTES_MIN || connection.session.is_receiving()
+        };
+        let looked_at = self.connections.all().filter(|(_, one)| could_go(one) && one.awaits_peer());
+        budget.note_progress(looked_at.map(|(_, connection)| connection.look(now)).sum());
         let (limit, is_pressed) = (budget.limit() as usize, budget.is_pressed());
-        let is_jammed = self.reclaim.is_jammed(now, budget.progress(), budget.limit());
+        let jammed_for = self.reclaim.jammed_for(now, budget.progress(), budget.limit());
         // In a jam, an eighth would be too little: shared among all that wait, it would let none of them continue.
-        let enough = if is_jammed { limit / 2 } else { limit / 8 };
+        let enough = if jammed_for >= STILL { limit / 2 } else { limit / 8 };
         let mut holders: Vec<(usize, u64, bool)> = Vec::new();
         for (token, connection) in self.connections.all() {
-            let since = now.duration_since(connection.moved_since);
-            let is_still = since >= STILL && connection.moved_bytes < MOVED_BYTES_MIN;
-            if since >= STILL {
-                (connection.moved_since, connection.moved_bytes) = (now, 0);
-            }
-            let waits = connection.awaits_peer() || is_jammed && connection.session.wait() != Wait::Read;
-            let is_to_go = is_pressed && waits && (is_still || is_jammed);
-            if is_still && is_crowded && connection.session.is_receiving() && connection.awaits_peer() {
+            let (awaits_peer, is_receiving) = (connection.awaits_peer(), connection.session.is_receiving());
+            let (mut bytes, is_unread) = (connection.held_bytes, !connection.session.out.is_empty());
+            let still_for = if awaits_peer { connection.still_for(now) } else { Duration::ZERO };
+            let gives_way = is_crowded && is_receiving && still_for >= STILL;
+            if gives_way {
                 // The memory of its value is the store's and has been promised to it.
-                holders.push((enough, token, false));
-            } else if is_to_go && connection.held_bytes >= HELD_BYTES_MIN {
-                holders.push((connection.held_bytes, token, !connection.session.out.is_empty()));
+                bytes = enough;
+            }
+            let reads = connection.session.wait() == Wait::Read;
+            let is_stuck = is_pressed && !reads && is_to_go(awaits_peer, still_for, jammed_for);
+            if gives_way || is_stuck && bytes >= HELD_BYTES_MIN {
+                holders.push((bytes, token, is_unread));
             }
         }
         holders.sort_unstable_by(|one, two| two.cmp(one));
-        if is_jammed {
-            spare_waiting(&mut holders, limit / 8);
-        }
         let mut freed = 0;
         for (bytes, token, is_unread) in holders {
             if freed >= enough {
@@ -130,7 +135,7 @@ mod tests {
         (0..100).any(|look: u32| {
             reclaim.note_press(presses(look));
             let now = began + STILL / 5 * look;
-            presses(look) && reclaim.is_jammed(now, u64::from(look) * bytes, LIMIT)
+            presses(look) && reclaim.jammed_for(now, u64::from(look) * bytes, LIMIT) >= STILL
         })
     }
 
@@ -146,15 +151,12 @@ mod tests {
     }
 
     #[test]
-    fn in_a_jam_peers_that_do_not_read_go_before_those_that_wait() {
-        let waiting = (64 << 10, 1, false);
-        let unread = (256 << 10, 2, true);
-        let mut holders = vec![unread, unread, waiting, waiting];
-        spare_waiting(&mut holders, 512 << 10);
-        assert_eq!(holders, [unread, unread]);
-        let mut holders = vec![unread, waiting, waiting];
-        spare_waiting(&mut holders, 512 << 10);
-        assert_eq!(holders, [unread, waiting, waiting]);
+    fn peers_that_do_not_act_go_before_those_that_wait() {
+        let (none, long) = (Duration::ZERO, STILL_WITHOUT_JAM);
+        assert!(!is_to_go(true, long / 2, none) && !is_to_go(false, long * 2, none), "without a jam");
+        assert!(is_to_go(true, long, none), "a peer that takes nothing for long");
+        assert!(is_to_go(true, none, STILL) && !is_to_go(false, long, STILL), "in a jam");
+        assert!(is_to_go(false, none, STILL_ALL), "when nothing else has ended it");
     }
 
     #[test]

@@ -184,7 +184,14 @@ impl Client {
             reads: &mut reads,
         };
         call(&mut self.session, &mut ctx);
+        server.shared.budget.give(self.session.take_claimed() as u64);
         self.owed.append(&mut reads);
+    }
+
+    /// Another peer takes the place of this one.
+    pub fn replace(&mut self, server: &Server) {
+        self.session.end_line(&server.shared.budget);
+        *self = Client::new();
     }
 
     /// The peer sends; the session gets as far as it can without the SSD.
