@@ -72,10 +72,12 @@ pub const CRAWLER_SLEEP: &str = "CLIENT_ERROR sleep must be one second or less";
 pub const METADUMP_NOT_ALLOWED: &str = "ERROR metadump not allowed";
 /// `lru_crawler mgdump` is disabled.
 pub const MGDUMP_NOT_ALLOWED: &str = "ERROR key dump not allowed";
-/// `lru_crawler metadump`, which is allowed and not served.
-pub const METADUMP_NOT_IMPLEMENTED: &str = "ERROR metadump is not implemented";
-/// `lru_crawler mgdump`, which is allowed and not served.
-pub const MGDUMP_NOT_IMPLEMENTED: &str = "ERROR mgdump is not implemented";
+/// `lru_crawler metadump` or `mgdump` while another one runs.
+pub const CRAWLER_BUSY: &str = "BUSY currently processing crawler request";
+/// The same of a class that there cannot be.
+pub const CRAWLER_BAD_CLASS: &str = "BADCLASS invalid class id";
+/// The same with `-o no_lru_crawler`.
+pub const CRAWLER_DISABLED: &str = "CLIENT_ERROR lru crawler disabled";
 /// `slabs reassign` when there is nothing to move.
 pub const SLABS_NO_SPARE: &str = "NOSPARE source class has no spare pages";
 /// `watch`, which is allowed and not served.

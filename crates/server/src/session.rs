@@ -134,6 +134,8 @@ pub struct Session {
     executed: usize,
     /// Memory for a whole line is taken for the request at the front.
     has_line: bool,
+    /// The listing of keys that the request at the front asked for.
+    listing: Option<Box<commands::KeyListing>>,
     /// Bytes taken from the budget since [`take_claimed`](Self::take_claimed).
     claimed: usize,
 }
@@ -173,6 +175,7 @@ impl Session {
             executed: 0,
             has_line: false,
             claimed: 0,
+            listing: None,
         }
     }
 
@@ -220,6 +223,7 @@ impl Session {
     pub fn close(&mut self) {
         self.closing = true;
         self.receiving = None;
+        self.listing = None;
     }
 
     /// Returns whether there is no partial request and no waiting reply.
@@ -237,7 +241,8 @@ impl Session {
         let keys: usize = self.pending.len() * KEY_BYTES;
         let pending = self.pending.capacity() * size_of::<PendingGet>() + keys;
         let loaded = self.loaded.as_ref().map_or(0, LoadedRead::memory_bytes);
-        self.input.capacity() + self.out.capacity() + pending + loaded
+        let listing = self.listing.as_ref().map_or(0, |listing| listing.memory_bytes());
+        self.input.capacity() + self.out.capacity() + pending + loaded + listing
     }
 
     /// Returns whether a large value is being received.

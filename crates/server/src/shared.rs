@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 use larder_store::{Stats, Store};
@@ -37,6 +37,8 @@ pub struct Shared {
     /// The last time that a large value had to wait for memory that others on their way in have been promised: in
     /// milliseconds since the start, 0 for never.
     crowded_ms: AtomicU64,
+    /// Whether a listing of keys runs.
+    pub is_listing: Arc<AtomicBool>,
     /// Whether connections are taken.
     pub accepting: AtomicBool,
     /// SSD reads under way in all workers: while there are any, writes take turns.
@@ -69,6 +71,7 @@ impl Shared {
             budget: Budget::new(config.conn_memory_bytes),
             prefixes: Prefixes::new(config.prefix_delimiter, config.stats_detail),
             crowded_ms: AtomicU64::new(0),
+            is_listing: Arc::default(),
             accepting: AtomicBool::new(true),
             reads_in_flight: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),

@@ -613,20 +613,49 @@ fn an_item_on_the_ssd_counts_as_a_hit() {
 
 #[test]
 fn what_is_not_implemented_is_told_from_what_is_not_allowed() {
-    let requests = "lru_crawler metadump all\r\nlru_crawler mgdump all\r\nwatch\r\nwatch fetchers\r\n";
     for (args, expected) in [
+        (&[][..], "OK\r\nEND\r\nOK\r\nEN\r\n"),
+        (&["-X"][..], "ERROR metadump not allowed\r\nERROR key dump not allowed\r\n"),
         (
-            &[][..],
-            "ERROR metadump is not implemented\r\nERROR mgdump is not implemented\r\n\
-             CLIENT_ERROR watch is not implemented\r\nCLIENT_ERROR watch is not implemented\r\n",
-        ),
-        (
-            &["-X"][..],
-            "ERROR metadump not allowed\r\nERROR key dump not allowed\r\n\
-             CLIENT_ERROR watch is not implemented\r\nCLIENT_ERROR watch is not implemented\r\n",
+            &["-o", "no_lru_crawler"][..],
+            "CLIENT_ERROR lru crawler disabled\r\nCLIENT_ERROR lru crawler disabled\r\n",
         ),
     ] {
         let server = Server::start(args, 0);
-        assert_eq!(Client::new().say(&server, requests), expected);
+        let dumps = "lru_crawler metadump all\r\nlru_crawler mgdump all\r\n";
+        assert_eq!(Client::new().say(&server, dumps), expected);
+        let watch = "CLIENT_ERROR watch is not implemented\r\n";
+        assert_eq!(Client::new().say(&server, "watch\r\nwatch fetchers\r\n"), [watch, watch].concat());
+    }
+}
+
+#[test]
+fn keys_are_listed_with_what_is_known_of_their_items() {
+    for on_ssd in [false, true] {
+        let server = Server::start(&[], if on_ssd { 8 } else { 0 });
+        let mut client = Client::new();
+        client.ask(&server, "set a 0 0 1\r\nx\r\nset b%c 5 100 3\r\nxyz\r\nms YQA= 2 b\r\nhi\r\n");
+        client.ask(&server, "mg a t\r\nget a\r\n");
+        if on_ssd {
+            server.push_out();
+        }
+        let class = if on_ssd { 2 } else { 1 };
+        let listed = client.say(&server, "lru_crawler metadump all\r\n");
+        let mut lines: Vec<&str> = listed.strip_prefix("OK\r\n").expect("OK").split_inclusive('\n').collect();
+        assert_eq!(lines.pop(), Some("END\r\n"));
+        lines.sort_unstable();
+        let [a, binary, b] = lines[..] else { panic!("{listed}") };
+        assert!(a.starts_with("key=a exp=-1 la="), "{a}");
+        assert!(a.ends_with(&format!(" fetch=yes cls={class} size=34\n")), "{a}");
+        assert!(binary.starts_with("key=a%00 exp=-1"), "{binary}");
+        assert!(b.starts_with("key=b%25c exp=1") && b.contains(" fetch=no "), "{b}");
+        let gets = client.say(&server, "lru_crawler mgdump hash\r\n");
+        for line in ["mg a\r\n", "mg YQA= b\r\n", "mg b%c\r\n"] {
+            assert!(gets.contains(line), "{gets}");
+        }
+        assert!(gets.starts_with("OK\r\n") && gets.ends_with("EN\r\n"));
+        let other = if on_ssd { "1" } else { "2" };
+        assert!(!client.say(&server, format!("lru_crawler metadump {other}\r\n")).contains("key=a "));
+        assert_eq!(client.say(&server, "lru_crawler metadump 0\r\n"), "BADCLASS invalid class id\r\n");
     }
 }

@@ -15,7 +15,7 @@ mod put;
 
 pub use arith::{Arith, ArithResult};
 pub use delete::{Remove, RemoveResult};
-pub use get::{Fetch, Found, Tier};
+pub use get::{Fetch, Found};
 pub use put::{Incoming, Payload, Put, PutMode, PutResult};
 
 use crate::clock::{Expiry, Seconds};

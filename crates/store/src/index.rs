@@ -61,7 +61,20 @@ pub(crate) struct Index {
     shape: Shape,
     /// The bits of an entry that tell whose it is: those that its bucket was chosen by must be among them.
     identity: u64,
+    /// The walk over all entries that is under way, if there is one.
+    walk: Option<Walk>,
 }
+
+/// A walk over the buckets, between two steps.
+struct Walk {
+    /// The bucket to go on with.
+    next: u32,
+    /// Slots before it to which entries have been moved since the last step.
+    moved: Vec<Slot>,
+}
+
+/// Moves between two steps of a walk from which on it begins anew: a bound on memory.
+const WALK_MOVES_MAX: usize = 1 << 14;
 
 impl Index {
     /// An index of `base` buckets, which may grow to as many as there are if it leads to RAM alone.
@@ -70,7 +83,7 @@ impl Index {
         assert!(buckets.len() / (base as usize) < 1 << PART_BITS);
         assert!(leads_to_ram || buckets.len() == base as usize);
         let identity = if leads_to_ram { RAM_TAG_MASK } else { TAG_MASK };
-        Index { buckets, shape: Shape::new(base, base), identity }
+        Index { buckets, shape: Shape::new(base, base), identity, walk: None }
     }
 
     pub(crate) fn shape(&self) -> Shape {
@@ -260,7 +273,27 @@ impl Index {
         let entry = self.at(from);
         self.set(to, entry);
         self.set(from, Entry::EMPTY);
+        if let Some(walk) = &mut self.walk
+            && to.bucket < walk.next
+            && walk.moved.len() < WALK_MOVES_MAX
+        {
+            walk.moved.push(to);
+        }
         from
+    }
+
+    /// Returns the entries of the next buckets, empty ones included, and the bucket to go on with; `None` at the end.
+    /// A walk from bucket 0 on returns every entry that is there all the time: entries that move to buckets behind
+    /// it are returned by the next step. There is one walk at a time.
+    pub(crate) fn walk(&mut self, from: u32, most: u32) -> (Vec<Entry>, Option<u32>) {
+        let walk = self.walk.take().filter(|walk| walk.next == from && walk.moved.len() < WALK_MOVES_MAX);
+        let (from, moved) = walk.map_or((0, Vec::new()), |walk| (walk.next, walk.moved));
+        let end = self.count().min(from + most);
+        let mut entries: Vec<Entry> = moved.into_iter().map(|slot| self.at(slot)).collect();
+        entries.extend((from..end).flat_map(|bucket| self.bucket(bucket).0));
+        let next = (end < self.count()).then_some(end);
+        self.walk = next.map(|next| Walk { next, moved: Vec::new() });
+        (entries, next)
     }
 
     /// Whether one entry could stand for either key: same tag, same two buckets.

@@ -62,6 +62,7 @@ pub use ssd::health::SsdEvent;
 pub use ssd::write::{SharedWrite, WriteJob};
 pub use ssd::{PAGE_BYTES, SEGMENT_BYTES, SSD_VALUE_BYTES_MAX};
 pub use store::{
-    Ages, Config, LOG_RECORD_BYTES_MAX, ListedItem, MemoryFile, Span, Start, Stats, Step, Store,
+    Ages, Config, Dump, LOG_RECORD_BYTES_MAX, Listed, ListedItem, MemoryFile, Span, Start, Stats, Step, Store,
 };
+pub use tiers::Tier;
 pub use value::{LargeValue, Value, ValueParts};

@@ -204,6 +204,11 @@ impl Shard {
         }
     }
 
+    /// Returns the entries of the next buckets: see [`Index::walk`].
+    pub(crate) fn walk_index(&mut self, from: u32, most: u32) -> (Vec<Entry>, Option<u32>) {
+        self.index.walk(from, most)
+    }
+
     /// The index, to look up.
     #[inline]
     pub(crate) fn index(&self) -> &Index {

@@ -3,6 +3,7 @@
 
 mod ages;
 mod change;
+mod dump;
 mod growth;
 mod identity;
 mod layout;
@@ -33,6 +34,7 @@ use growth::{Growth, Whereabouts};
 use sweep::Sweep;
 
 pub use ages::Ages;
+pub use dump::{Dump, Listed};
 pub use layout::LOG_RECORD_BYTES_MAX;
 pub use listing::ListedItem;
 pub use open::{MemoryFile, Start};

@@ -12,6 +12,15 @@ use crate::ram::compaction::Compaction;
 use crate::ram::pool::Pool;
 use crate::ssd::log::Log;
 
+/// Which tier an item was found in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// Memory.
+    Ram,
+    /// The SSD, or a buffer on its way there.
+    Ssd,
+}
+
 pub(crate) struct Tiers {
     pub pool: Arc<Pool>,
     pub log: Log,

@@ -1,6 +1,7 @@
 //! Maps each request to calls of the store, and the result to a reply.
 
 mod admin;
+mod keys;
 mod reads;
 mod stats;
 mod writes;
@@ -11,6 +12,7 @@ use larder_store::{Call, Expiry, KeyHash, Seconds};
 use super::{Ctx, Served, Session};
 use crate::clock::Clock;
 
+pub(super) use keys::KeyListing;
 pub(super) use writes::{Stored, answer_put, forget, is_too_large, put_of};
 
 /// Work for a request that can be done before it is executed.

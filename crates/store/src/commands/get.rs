@@ -10,7 +10,7 @@ use crate::record::{FETCHED, HAS_SSD_COPY, HEADER_BYTES, KEY_BINARY, Record, Rec
 use crate::shard::Shard;
 use crate::shard::evict::OnFull;
 use crate::store::{Step, Store};
-use crate::tiers::Tiers;
+use crate::tiers::{Tier, Tiers};
 use crate::value::Value;
 
 /// How to read an item.
@@ -43,15 +43,6 @@ impl Fetch {
     fn is_plain(&self) -> bool {
         self.touch.is_none() && self.vivify.is_none() && self.recache_seconds.is_none()
     }
-}
-
-/// Which tier an item was found in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tier {
-    /// Memory.
-    Ram,
-    /// The SSD, or a buffer on its way there.
-    Ssd,
 }
 
 /// An item that was found (or just vivified), as it was before this access.

@@ -378,6 +378,15 @@ impl Log {
         }
     }
 
+    /// Returns how many segments were opened before the oldest one that is being filled or written.
+    pub(crate) fn openings_before_open(&self) -> u32 {
+        let open: Vec<u32> = self.lock().streams.iter().flatten().map(|open| open.segment).collect();
+        let pending = (0..self.segments()).filter(|segment| self.table.pending(*segment) > 0);
+        let ages = open.into_iter().chain(pending).map(|segment| self.table.age_of(segment));
+        let openings = self.table.openings();
+        ages.max().map_or(openings, |age| openings.wrapping_sub(age).wrapping_sub(1))
+    }
+
     /// Writes under way and waiting to start.
     pub(crate) fn writes_pending(&self) -> usize {
         let state = self.lock();

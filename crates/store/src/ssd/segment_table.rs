@@ -197,6 +197,27 @@ impl Table {
         self.births.load(Relaxed)
     }
 
+    /// Segments that were filled at least once, the one opened last first: all, or those opened after the first
+    /// `since` openings.
+    pub(crate) fn by_opening(&self, since: Option<u32>) -> Vec<u32> {
+        let openings = self.births.load(Relaxed);
+        let ages = since.map_or(u32::MAX, |since| openings.wrapping_sub(since));
+        let is_wanted = |segment: &u32| self.generation(*segment) != 0 && self.age_of(*segment) < ages;
+        let mut segments: Vec<u32> = (0..self.count()).filter(is_wanted).collect();
+        segments.sort_unstable_by_key(|segment| self.age_of(*segment));
+        segments
+    }
+
+    /// Returns whether a segment was opened by one of the first `openings`.
+    pub(crate) fn was_opened_within(&self, segment: u32, openings: u32) -> bool {
+        self.age_of(segment) >= self.births.load(Relaxed).wrapping_sub(openings)
+    }
+
+    /// Returns the pages of a segment up to the end of the last record written.
+    pub(crate) fn used_pages(&self, segment: u32) -> u32 {
+        self.segments[segment as usize].used_pages.load(Relaxed)
+    }
+
     pub(crate) fn has_pending(&self, place: SsdPlace) -> bool {
         self.of(place).is_some_and(|meta| meta.pending.load(Acquire) > 0)
     }

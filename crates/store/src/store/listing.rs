@@ -8,9 +8,9 @@ use crate::index::entry::{Entry, State};
 use crate::index::hash::KeyHash;
 use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::SegmentId;
-use crate::record::Head;
+use crate::record::{FETCHED, Head, KEY_BINARY, RecordHeader};
 use crate::shard::Shard;
-use crate::tiers::Tiers;
+use crate::tiers::{Tier, Tiers};
 
 /// Records that one listing looks at, which bounds its time: some have been overwritten or deleted.
 const RECORDS_MAX: usize = 1 << 14;
@@ -26,6 +26,29 @@ pub struct ListedItem {
     pub expiry: Expiry,
     /// Its cas unique.
     pub cas: u64,
+    /// When it was last read or stored.
+    pub accessed: Seconds,
+    /// Whether it has been read since it was stored.
+    pub fetched: bool,
+    /// Whether its key was sent base64-encoded.
+    pub key_is_binary: bool,
+    /// Where it lies.
+    pub tier: Tier,
+}
+
+impl ListedItem {
+    pub(super) fn of(header: &RecordHeader, key: &[u8], tier: Tier) -> ListedItem {
+        ListedItem {
+            key: key.to_vec(),
+            value_len: header.value_len as usize,
+            expiry: Expiry::from_raw(header.expires),
+            cas: header.cas,
+            accessed: Seconds(header.accessed),
+            fetched: header.item_flags & FETCHED != 0,
+            key_is_binary: header.item_flags & KEY_BINARY != 0,
+            tier,
+        }
+    }
 }
 
 impl Store {
@@ -80,12 +103,7 @@ impl Shard {
                         && !header.is_gone(now, tiers.epoch())
                     {
                         most -= 1;
-                        listed.push(ListedItem {
-                            key: record.key().to_vec(),
-                            value_len: header.value_len as usize,
-                            expiry: Expiry::from_raw(header.expires),
-                            cas: header.cas,
-                        });
+                        listed.push(ListedItem::of(header, record.key(), Tier::Ram));
                     }
                 }
             }

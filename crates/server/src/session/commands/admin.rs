@@ -6,6 +6,7 @@ use larder_protocol::{
     Admin, Automove, Clock, Crawler, ItemInfo, Lru, Outcome, Reply, Request, ShutdownMode, Slabs, text,
 };
 
+use super::keys::Lines;
 use crate::session::{Ctx, Served, Session};
 
 const MIB: u64 = 1 << 20;
@@ -42,14 +43,12 @@ impl Session {
             Admin::Lru(..) => "OK",
             Admin::Slabs(Slabs::Automove(Automove::Level(_) | Automove::Tuning), _) => "OK",
             Admin::Slabs(..) => text::SLABS_NO_SPARE,
-            Admin::Crawler(Crawler::Metadump(_), _) if ctx.shared.config.dumping => {
-                text::METADUMP_NOT_IMPLEMENTED
+            Admin::Crawler(Crawler::Metadump(which), reply) => {
+                return self.list_keys(ctx, which, Lines::Metadata, reply);
             }
-            Admin::Crawler(Crawler::Metadump(_), _) => text::METADUMP_NOT_ALLOWED,
-            Admin::Crawler(Crawler::Mgdump(_), _) if ctx.shared.config.dumping => {
-                text::MGDUMP_NOT_IMPLEMENTED
+            Admin::Crawler(Crawler::Mgdump(which), reply) => {
+                return self.list_keys(ctx, which, Lines::Gets, reply);
             }
-            Admin::Crawler(Crawler::Mgdump(_), _) => text::MGDUMP_NOT_ALLOWED,
             Admin::Crawler(..) => "OK",
             Admin::Watch(None, _) => text::ERROR,
             Admin::Watch(Some(_), _) => text::WATCH_NOT_IMPLEMENTED,

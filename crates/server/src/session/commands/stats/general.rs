@@ -141,7 +141,8 @@ impl General<'_> {
             "slabs_moved",
         ]);
         if self.shared.config.lru_crawler {
-            self.zeros(&["lru_crawler_running", "lru_crawler_starts"]);
+            self.number("lru_crawler_running", u64::from(self.shared.is_listing.load(Relaxed)));
+            self.number("lru_crawler_starts", self.totals.key_listings);
         }
         if self.shared.config.lru_maintainer {
             self.number("lru_maintainer_juggles", 0);
