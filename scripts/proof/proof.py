@@ -168,7 +168,9 @@ def publish(name, out, title, body, raw, facts):
     """Prints the page, writes it, and the raw figures beside it. Paths in the command are left as they were given."""
     command = " ".join([os.path.join("scripts/proof", os.path.basename(sys.argv[0])), *sys.argv[1:]])
     about = "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in facts.items())
-    page = f"# {title}\n\n{body}\n\nMachine: {about}.\n\nMade by:\n\n```\n{command}\n```\n"
+    # The comment is for tests/interop/pages, which runs the commands of all pages.
+    made_by = f"<!-- not run: it takes minutes to an hour of a machine that does nothing else -->\n```sh\n{command}\n```"
+    page = f"# {title}\n\n{body}\n\nMachine: {about}.\n\nMade by:\n\n{made_by}\n"
     os.makedirs(out, exist_ok=True)
     with open(os.path.join(out, f"{name}.md"), "w", encoding="utf-8") as file:
         file.write(page)
