@@ -8,12 +8,13 @@ import proof
 from rows import ELSEWHERE, ROWS
 
 INTRODUCTION = """\
-Each row is a target. Where there is a peer, the figure is a ratio beside it in one run: interleaved, five pairs, the
-median with the least and the most. The server has one core and the generator the other. A figure **does not count**
-when the generator was the limit, when RAM or the page cache served what the SSD should have, or when misses passed for
-reads.
-The machine is small, shared and virtual: ratios count, absolute figures orient. `make bench` makes all of it,
-`make bench ROW=S7` one row."""
+Each row is a target. If there is a peer, the figure is a ratio to it, measured in one run: five pairs, interleaved; the
+median with the lowest and the highest. The server has one core, unless a row says otherwise, and the generator has
+others. A figure **does not count** if the generator was the limit, if RAM or the page cache served gets that the SSD
+should have served, or if misses were counted as reads.
+
+The machines are small, shared and virtual: rely on ratios, and take absolute figures as a rough guide. `make bench`
+measures all rows, `make bench ROW=S7` one of them."""
 
 
 def write(out):
@@ -23,7 +24,7 @@ def write(out):
     summary, sections = [], []
     for name, row in ROWS.items():
         record = load(os.path.join(folder, f"{name}.json"))
-        link, figures, verdict = "", "never run", ""
+        link, figures, verdict = "", "no raw data yet", ""
         if name in ELSEWHERE:
             page = ELSEWHERE[name][0]
             there = os.path.exists(os.path.join(out, f"{page}.md"))
@@ -31,7 +32,7 @@ def write(out):
         elif record and record["skipped"]:
             figures = f"skipped: {record['skipped']}"
         elif record and not (shown := understood(row, record)):
-            figures = f"its data are of another form than is read now: `make bench ROW={name}` measures it anew"
+            figures = f"its data have an older format: `make bench ROW={name}` measures it again"
         elif record:
             link = f"#{name.lower()}"
             figures = "<br>".join(f"{figure.name}: {figure.text()}" for figure in shown.figures)
@@ -47,7 +48,7 @@ def write(out):
 
 
 def understood(row, record):
-    """What a row says of its data; None if they are those of another version of its script."""
+    """Returns a row's tables of its data; None if the data are from another version of its script."""
     try:
         return row.show(record["raw"])
     except (LookupError, TypeError, AttributeError):
@@ -62,7 +63,7 @@ def load(path):
 
 
 def overall(figures):
-    """Of figures with a bound: how many were met, missed, or do not count."""
+    """Returns how many of the figures with a bound were met, missed, or do not count."""
     verdicts = [figure.verdict().strip("*") for figure in figures if figure.bound is not None]
     counted = {
         verdict: verdicts.count(verdict) for verdict in ("met", "missed", "does not count") if verdict in verdicts
@@ -99,7 +100,7 @@ def section(row, record, shown, folder):
 
 
 def drawn(row, shown, folder):
-    """Writes the row's plots and answers what shows them."""
+    """Writes the row's plots and returns the lines that show them."""
     plots = dict(shown.plots)
     several = [figure for figure in shown.figures if len(figure.values) > 1]
     if several:

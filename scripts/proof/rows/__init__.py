@@ -7,7 +7,7 @@ from rows import fairness, memory, overload, ram, restart, retention, ssd_cpu, s
 ELSEWHERE = {
     "S12": (
         "hit-ratio",
-        "hit ratio at equal RAM beside memcached, and at equal RAM and SSD beside extstore",
+        "hit ratio at equal RAM, relative to memcached, and at equal RAM and SSD, relative to extstore",
         "never below; 2 points better on at least half",
         "memcached, and its extstore",
     )

@@ -200,8 +200,8 @@ def show(raw):
         f"The reader asks for {GETS_A_SECOND} of {ITEMS:,} items of {VALUE_BYTES:,} B a second, in an open loop on one "
         f"connection: a get's time counts from when it was due, and one without an answer counts as answered "
         f"{DRAIN_SECONDS} s after the run. Alone its p99 is {alone_ms} ms. Each greedy client "
-        f"pipelines {BATCH} requests again and again and reads all that is sent, in a process of lower priority on "
-        "other cores where there are any. Before the reader begins, a new connection asks for one item and waits at "
+        f"pipelines {BATCH} requests again and again and reads all replies, in a process of lower priority on "
+        "other cores if there are any. Before the reader begins, a new connection asks for one item and waits at "
         f"most {FIRST_GET_SECONDS_MAX} s. Larder has one thread, `{' '.join(map(str, LARDER))}`, and everything on the "
         "SSD; memcached has one thread and everything in RAM."
     ]

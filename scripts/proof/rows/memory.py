@@ -156,8 +156,8 @@ def show_budget(raw):
     ]
     notes = [
         f"The budget is `-m` ({raw['memory_bytes'] >> 20} MiB) and `--conn-memory` "
-        f"({raw['connections_bytes'] >> 20} MiB). The peak is the kernel's (VmHWM). Loads are sets and gets of "
-        "keys that are partly there. Memory is no timing: one run."
+        f"({raw['connections_bytes'] >> 20} MiB). The peak is the kernel's (VmHWM). Loads are sets and gets, and some "
+        "of the keys exist. One run, since memory does not vary as times do."
     ]
     return Shown([figure], [("", head, rows)], notes)
 
@@ -165,7 +165,7 @@ def show_budget(raw):
 ROWS = [
     Row(
         "S4",
-        "RAM an item on the SSD costs, all in, with 20 M items of 100 B",
+        "RAM for each item on the SSD, everything counted, with 20 M items of 100 B",
         "10 B or less",
         "",
         measure_item,

@@ -144,7 +144,7 @@ NOTES = [
 ROWS = [
     Row(
         "S16",
-        "goodput in an open loop at twice the capacity / the capacity; user CPU an SSD get with 32 x 256 / with 32 x 4",
+        "goodput in an open loop at twice the capacity / the capacity; user CPU of an SSD get with 32 x 256 / with 32 x 4",
         "0.95 or more; 1.2 or less",
         "itself in a closed loop",
         measure,

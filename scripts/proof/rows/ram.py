@@ -94,8 +94,8 @@ def measure_deep(lab):
 def show_deep(raw):
     shown = show(raw, 0.60)
     shown.notes.append(
-        "memcached 1.6.18 answers each pipelined text get with a system call of its own and meta commands in one "
-        "piece: the ratio to quote is that of meta."
+        "memcached 1.6.18 answers each pipelined text get with a system call of its own, and meta commands in one "
+        "piece: quote the ratio of meta."
     )
     return shown
 
@@ -121,9 +121,9 @@ def measure_single(lab):
 def show_single(raw):
     shown = show(raw, 1.00, 1.00)
     shown.notes.append(
-        "In a closed loop each server gets as much as it answers; 16 connections fill the generator's core, so that load "
-        "is there to see and does not count. In the open loop both get the same rate, at which they sleep between "
-        "requests: most of a request's CPU is waking up."
+        "In a closed loop each server gets as many requests as it answers. 16 connections fill the generator's core, so "
+        "that load is shown and does not count. In the open loop both get the same rate, at which they sleep between "
+        "requests: most of a request's CPU time is waking up."
     )
     return shown
 
@@ -181,7 +181,7 @@ def show_multi(raw):
 ROWS = [
     Row(
         "S8",
-        "RAM gets pipelined 32 deep: server CPU a request beside memcached",
+        "RAM gets pipelined 32 deep: server CPU a request, relative to memcached",
         "0.60 of memcached or less",
         "memcached",
         measure_deep,

@@ -121,10 +121,10 @@ def show(raw):
     ]
     notes = [
         f"{raw['items']:,} items of {VALUE_BYTES} B through {MEMORY_MIB} MiB and an SSD file, killed (`kill -9`) while "
-        "sets and gets run; the memory file lies on tmpfs. The daemon has all cores: nothing else runs then.",
-        "Values tell whose they are and whether they are whole, not whether they are the latest: that is asked by "
-        "`make torture`, with an oracle of everything acknowledged, of which [GUARANTEES.md](../../GUARANTEES.md) has "
-        "the last figure.",
+        "sets and gets run; the memory file is on tmpfs. The daemon has all cores: nothing else runs then.",
+        "Each value holds its key and a checksum, so the check finds wrong and damaged values, but not older ones. "
+        "`make torture` finds those, with an oracle of everything acknowledged; [GUARANTEES.md](../../GUARANTEES.md) has "
+        "its last figure.",
     ]
     return Shown([back, answer, wrong], [("", head, rows)], notes)
 

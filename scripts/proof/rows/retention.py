@@ -133,9 +133,9 @@ def show(raw):
     notes = [
         f"Items of {VALUE_BYTES:,} B, an SSD of {raw['ssd_mib']:,} MiB in {segments:.0f} segments, and {RAM_SHARE:.1%} "
         "of that as RAM. Keys are overwritten uniformly at random, which is the worst case, and none is read meanwhile. A "
-        "turn is as many bytes written as the SSD has; the first one is not counted, and each of the others is a value "
-        "of written / stored. At the end every item is asked for once and verified. On an SSD of few segments more is "
-        "written, since the free one and the open ones are a larger part of it."
+        "turn is as many bytes written as the SSD has; the first one is not counted, and each of the others gives one "
+        "figure of written / stored. At the end every item is read once and verified. On an SSD of few segments more "
+        "is written, since the free one and the open ones are a larger part of it."
     ]
     title = f"Two halves, each {HALF} % of the SSD, stored one after the other and not read until both were"
     return Shown(figures, [("", head, rows), (title + ":", ["half", "items", "found"], halves_rows)], notes)
@@ -159,8 +159,8 @@ def not_all(items, run):
 ROWS = [
     Row(
         "S6b",
-        "items kept while live data is 35 % and 50 % of the SSD, overwritten at random for four turns, and the bytes "
-        "written for it; newest half of an SSD full of unread items",
+        "items kept while live data is 35 % and 50 % of the SSD, overwritten at random for four turns, and bytes "
+        "written for each byte stored; newest half of an SSD full of unread items",
         "99.99 % at 1.10; 99.9 % at 1.30; 95 % of the newest half",
         "",
         measure,

@@ -97,8 +97,8 @@ def show_cpu(raw):
     ]
     notes = [
         f"{CPU_ITEMS:,} items of 1 KiB; both servers in control groups of {GROUP_MIB} MiB, which bounds the page "
-        "cache that extstore reads through. extstore has all of it, for its headers, and 8 threads; Larder takes "
-        f"{LARDER_MIB} MiB, or RAM would answer.",
+        "cache that extstore reads through. extstore uses all of it, for its headers, and 8 threads; Larder uses "
+        f"{LARDER_MIB} MiB, since with more RAM would serve the gets.",
         "The bare server reads a page for each get and does nothing else (`crates/server/examples/bare.rs`).",
     ]
     return Shown(figures, [("", head, rows)], notes)
@@ -111,7 +111,7 @@ def ratios(ours, theirs):
 ROWS = [
     Row(
         "S3",
-        "server CPU an SSD-served get, both under one memory limit",
+        "server CPU of a get from the SSD, both under one memory limit",
         "0.85 of extstore; 1.15 of a bare server",
         "memcached with extstore; a server that only reads a page a get",
         measure_cpu,

@@ -104,8 +104,8 @@ def show_efficiency(raw):
     head = ["connections x depth", "fio reads/s", "SSD gets/s", "ratio", "bare server, gets/s", "ratio", *COLUMNS]
     notes = [
         "For 32 x 1 and 64 x 1 the target is 0.75 now and 0.85 later.",
-        "The bare server reads one page for each get and does nothing else, so it is what this machine gives behind a "
-        "socket (`crates/server/examples/bare.rs`).",
+        "The bare server reads one page for each get and does nothing else, so it is the most that this machine can serve "
+        "through a socket (`crates/server/examples/bare.rs`).",
     ]
     return Shown(figures, [("", head, rows)], notes)
 
@@ -195,7 +195,7 @@ def show_beside_sets(raw):
     ]
     notes = [
         f"Sets are of {FLOW_BYTES // 1024} KiB under new keys, by a second larder-bench on the same core; fio "
-        "writes at the same rate in pieces of 256 KiB, one at a time. The target is 0.80 now and 0.90 later."
+        "writes at the same rate, 256 KiB at a time. The target is 0.80 now and 0.90 later."
     ]
     return Shown(figures, [("", head, rows)], notes)
 
@@ -245,7 +245,7 @@ def show_reads(raw):
     return Shown(
         figures,
         [("", ["device reads", "by Larder's count", "by the kernel's", "over"], rows)],
-        ["The kernel's count has everybody's reads of the device in it."],
+        ["The kernel's count includes the reads of all programs."],
     )
 
 
@@ -257,8 +257,8 @@ def some_hit(runs):
 ROWS = [
     Row(
         "S1",
-        "SSD gets a second / fio's random reads of the same file at as many outstanding, same core",
-        "0.95 at 128 outstanding; 0.75 at 32 and 64 unpipelined",
+        "SSD gets a second / fio's random reads of the same file with as many in flight, same core",
+        "0.95 with 128 in flight; 0.75 with 32 and 64 unpipelined",
         "fio, io_uring with registered files and buffers",
         measure_efficiency,
         show_efficiency,
@@ -266,7 +266,7 @@ ROWS = [
     ),
     Row(
         "S2",
-        "the same while sets flow at 100 and at 300 MB/s, beside fio's reads with the same paced writes",
+        "the same during sets at 100 and at 300 MB/s, relative to fio's reads during the same paced writes",
         "0.80",
         "fio: random reads and paced sequential writes",
         measure_beside_sets,

@@ -75,14 +75,14 @@ def show_tail(raw):
     ]
     fios = Figure("fio's p99 beside p99", [beside["read_p99_us"] / alone["read_p99_us"] for alone, beside in fio], None)
     notes = [
-        f"The device writes {raw['device_mb_a_second']:,.0f} MB/s at most (fio, alone); sets were asked to flow at "
-        f"{raw['flow_mb_a_second']:,.0f} MB/s, {share:.0%} of that, and did at "
+        f"The device writes {raw['device_mb_a_second']:,.0f} MB/s at most (fio, alone); the rate asked of the sets was "
+        f"{raw['flow_mb_a_second']:,.0f} MB/s, {share:.0%} of that, and the rate reached was "
         f"{middle([flowed_mb(one['sets']) for one in rounds]):,.0f}. Gets come in an open loop at half of the "
         f"{raw['most_gets_a_second']:,.0f}/s that {raw['connections']} connections reached; time counts from when "
-        "one was due."
+        "a get was due."
     ]
     if too_little:
-        notes.append("The generators' core could not do more beside the gets.")
+        notes.append("The generators' core had no time for more sets beside the gets.")
     head = ["", "gets/s", "p50 us", "p99 us", "p99.9 us", "generator CPU"]
     return Shown([ratio, fios], [("", head, rows)], notes, {"S7-time": plot.percentiles("SSD gets", kinds)})
 
@@ -90,7 +90,7 @@ def show_tail(raw):
 ROWS = [
     Row(
         "S7",
-        "p99 of SSD gets while sets flow at 30 % of the device's write bandwidth / with none, at a fixed rate",
+        "p99 of SSD gets during sets at 30 % of the device's write bandwidth / without sets, at a fixed rate",
         "1.5 or less",
         "itself without sets",
         measure_tail,

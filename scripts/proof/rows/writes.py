@@ -135,8 +135,8 @@ def show_churn(raw):
         "dropped",
     ]
     notes = [
-        "`ssd_bytes_written` over `ssd_bytes_admitted`, each turn of the SSD a value. What is written again to be "
-        "kept (at most a tenth of a segment) counts as written and not as admitted. The device's count is everybody's."
+        "`ssd_bytes_written` / `ssd_bytes_admitted`; each turn of the SSD gives one figure. Items that are written again "
+        "(at most a tenth of a segment) count as written and not as admitted. The device's count includes all programs."
     ]
     times = {"gets and sets": raw[ALL]["pieces"]}
     return Shown(figures, [("", head, rows)], notes, {"S6-time": plot.percentiles(f"{ALL}, 32 x 8 in flight", times)})
@@ -237,8 +237,8 @@ def show_sets(raw):
     notes = [
         f"Sets in a closed loop of 16 connections, 16 deep; {GETS_A_SECOND:,} gets a second beside them in an open "
         f"loop. Larder has {LARDER_MIB} MiB of RAM, extstore what its headers need: {memory}. Dropped: by Larder "
-        "because the SSD was behind; by extstore, evicted from RAM before they were written. Refused: Larder's "
-        "choice, since nobody had read them."
+        "because the SSD had no room in time; by extstore because they left RAM before they were written. Refused: by "
+        "Larder's admission rule, since they had not been read."
     ]
     return Shown(figures, [("", head, rows)], notes)
 
@@ -258,7 +258,7 @@ ROWS = [
     ),
     Row(
         "S11",
-        "set rate into a full SSD tier (100 B, 1 KiB) beside extstore, with gets",
+        "set rate into a full SSD tier (100 B, 1 KiB), relative to extstore, with gets",
         "1.0 of extstore or more; no get delayed",
         "memcached with extstore",
         measure_sets,
