@@ -113,6 +113,16 @@ pub(super) enum SsdLookup<'l> {
     Absent,
 }
 
+/// The outcome of a look at the SSD.
+enum SsdLook<'l> {
+    /// The pages are here, in a write buffer or as they were read.
+    Known(SsdLookup<'l>),
+    /// The pages have to be read first.
+    Read(ReadPlan),
+    /// The pages cannot be read, or were read and did not verify.
+    Unreadable,
+}
+
 impl Shard {
     /// The key's record among a page's. (Rivals of other shards are not told from this one's: at worst a
     /// miss.)
@@ -178,9 +188,9 @@ impl Shard {
             return Look::Absent(None);
         }
         let found = match self.look_on_ssd(tiers, call, entry, needs) {
-            Ok(found) => found,
-            Err(Some(plan)) => return Look::Read(plan),
-            Err(None) => {
+            SsdLook::Known(found) => found,
+            SsdLook::Read(plan) => return Look::Read(plan),
+            SsdLook::Unreadable => {
                 self.remove(tiers, slot, entry);
                 return Look::Absent(None);
             }
@@ -198,29 +208,24 @@ impl Shard {
         }
     }
 
-    /// Looks at what lies where an entry points on the SSD: in a write buffer, or in what was read. `Err` when it
-    /// has to be read first, or with `None` when it cannot be read.
-    fn look_on_ssd<'l>(
-        &self,
-        tiers: &Tiers,
-        call: &Call<'l>,
-        entry: Entry,
-        needs: Needs,
-    ) -> Result<SsdLookup<'l>, Option<ReadPlan>> {
+    /// Looks at the place on the SSD that an entry points to: in a write buffer, or in the pages that were read.
+    fn look_on_ssd<'l>(&self, tiers: &Tiers, call: &Call<'l>, entry: Entry, needs: Needs) -> SsdLook<'l> {
         let (place, epoch) = (entry.ssd_place(), tiers.epoch());
         let buffered = tiers.log.with_buffered(place, |page| self.find_buffered(tiers, &page, call, needs));
         if let Some(found) = buffered {
-            return Ok(found);
+            return SsdLook::Known(found);
         }
         let serves = |plan: &ReadPlan| plan.is_of(tiers, entry) && plan.serves(needs);
         let Some(loaded) = call.loaded.as_ref().filter(|loaded| serves(loaded.plan)) else {
-            let read = tiers.log.read_of(place).ok_or(None)?;
-            return Err(Some(ReadPlan::new(entry, read, needs, epoch)));
+            return match tiers.log.read_of(place) {
+                Some(read) => SsdLook::Read(ReadPlan::new(entry, read, needs, epoch)),
+                None => SsdLook::Unreadable,
+            };
         };
         match self.find_loaded(tiers, loaded, call, needs, epoch) {
             Ok(found) => {
                 tiers.log.count_outcome(Access::Read, true);
-                Ok(found)
+                SsdLook::Known(found)
             }
             Err(()) => {
                 // A page that is not what it should be is an error of the device, unless its segment has been
@@ -229,7 +234,7 @@ impl Shard {
                 if loaded.bytes.is_some() && read.is_some_and(|read| read.id == loaded.plan.read.id) {
                     tiers.log.count_outcome(Access::Read, false);
                 }
-                Err(None)
+                SsdLook::Unreadable
             }
         }
     }
