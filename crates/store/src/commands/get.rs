@@ -298,18 +298,8 @@ impl Shard {
             (found.won, found.expiry_after) = (won, expiry_after);
             return Attempt::Done(answer(Some(&found)));
         }
-        if !seen.on_ssd() {
-            if changes {
-                if !self.rewrite_header(tiers, seen.entry, |header| *header = after) {
-                    return Attempt::Demoting;
-                }
-                self.make_dirty(tiers, seen.entry);
-            } else if !fetch.no_bump {
-                self.mark_read(tiers, seen.entry, call.now);
-            }
-            if !fetch.no_bump {
-                self.bump(seen.slot, seen.entry);
-            }
+        if !seen.on_ssd() && !self.access_in_ram(tiers, call, fetch, seen, changes.then_some(after)) {
+            return Attempt::Demoting;
         }
         let value = seen.value(self, tiers);
         let tier = if seen.on_ssd() { Tier::Ssd } else { Tier::Ram };
@@ -326,6 +316,30 @@ impl Shard {
             }
         }
         Attempt::Done(answered)
+    }
+
+    /// Counts an access to an item in RAM, and changes its header if there is a new one. Returns false, and does
+    /// nothing, if the header must not change because the item is being written to the SSD.
+    fn access_in_ram(
+        &mut self,
+        tiers: &Tiers,
+        call: &Call<'_>,
+        fetch: &Fetch,
+        seen: &FoundItem<'_>,
+        changed: Option<RecordHeader>,
+    ) -> bool {
+        if let Some(changed) = changed {
+            if !self.rewrite_header(tiers, seen.entry, |header| *header = changed) {
+                return false;
+            }
+            self.make_dirty(tiers, seen.entry);
+        } else if !fetch.no_bump {
+            self.mark_read(tiers, seen.entry, call.now);
+        }
+        if !fetch.no_bump {
+            self.bump(seen.slot, seen.entry);
+        }
+        true
     }
 
     fn index_warm(&mut self, call: &Call<'_>, fetch: &Fetch) {

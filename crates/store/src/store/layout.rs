@@ -102,22 +102,40 @@ fn index_bytes(sizes: &Sizes, buffer_bytes: u64) -> (u64, u64) {
     (first.min(1 << 60), most)
 }
 
+/// Returns the bytes of a write buffer and the number of them; none without an SSD.
+fn write_buffers(memory: u64, ssd_bytes: u64) -> (u64, u64) {
+    match (ssd_bytes, memory >= 32 * MIB) {
+        (0, _) => (0, 0),
+        (_, true) => (256 << 10, (memory / 16 / (256 << 10)).clamp(12, 64)),
+        (_, false) => (64 << 10, 12),
+    }
+}
+
+/// Returns the number of shards, a power of two.
+fn shard_count(ram_bytes: u64, item: u64) -> u64 {
+    1 << (ram_bytes / SHARD_RAM_BYTES.max(SHARD_ITEMS * item)).clamp(1, SHARDS_MAX).ilog2()
+}
+
+/// Returns the number of keys that all shards together remember after their items left.
+///
+/// A key is remembered for as long as others stay. Without an SSD that is as many as RAM holds, and no more,
+/// since a key that comes back later is not wanted soon either. With one it is as many as both tiers hold,
+/// within a part of RAM that does not show.
+fn ghosts(ram_items: u64, ssd_items: u64) -> u64 {
+    (ram_items + ssd_items).min(ram_items * GHOSTS_PER_RAM_ITEM_MAX)
+}
+
 impl Layout {
     pub(crate) fn new(sizes: &Sizes) -> Result<Layout, OpenError> {
         check_limits(sizes)?;
         let memory = sizes.memory_bytes;
         let ssd_bytes = u64::from(sizes.ssd_segments) * SEGMENT_BYTES;
         let item = u64::from(sizes.item_bytes.max(16));
-        let (write_buffer_bytes, write_buffers) = match (ssd_bytes, memory >= 32 * MIB) {
-            (0, _) => (0, 0),
-            (_, true) => (256 << 10, (memory / 16 / (256 << 10)).clamp(12, 64)),
-            (_, false) => (64 << 10, 12),
-        };
+        let (write_buffer_bytes, write_buffers) = write_buffers(memory, ssd_bytes);
         let buffer_bytes = write_buffer_bytes * write_buffers;
         let (wanted, most) = index_bytes(sizes, buffer_bytes);
         let ram_estimate = memory.saturating_sub(wanted + buffer_bytes);
-        let shards = (ram_estimate / SHARD_RAM_BYTES.max(SHARD_ITEMS * item)).clamp(1, SHARDS_MAX);
-        let shards = 1_u64 << shards.ilog2();
+        let shards = shard_count(ram_estimate, item);
         let buckets_per_shard = (wanted / BUCKET_BYTES / shards).max(1);
         let buckets_per_shard_max = buckets_per_shard.max(most / BUCKET_BYTES / shards);
         let index_bytes = buckets_per_shard * shards * BUCKET_BYTES;
@@ -125,12 +143,7 @@ impl Layout {
             0 => RAM_SEGMENT_BYTES,
             _ => 1_u64 << (ram_estimate / shards / 64).clamp(16 << 10, 256 << 10).ilog2(),
         };
-        // What left is remembered for as long as others stay: without an SSD, as many as RAM holds, and no
-        // more, since a key that comes back later is not wanted soon either. With one, as many as
-        // both tiers hold, within a part of RAM that does not show.
-        let ram_items = ram_estimate / item;
-        let ghosts = (ram_items + ssd_bytes / item).min(ram_items * GHOSTS_PER_RAM_ITEM_MAX);
-        let ghosts_per_shard = (ghosts / shards).max(16);
+        let ghosts_per_shard = (ghosts(ram_estimate / item, ssd_bytes / item) / shards).max(16);
         let ssd_table =
             u64::from(sizes.ssd_segments) * size_of::<crate::ssd::segment_table::SsdSegmentMeta>() as u64;
         let fixed = index_bytes

@@ -161,16 +161,8 @@ impl Store {
             Mutex::new(Shard::new(index, pool.new_owner(), head, ghost, layout.segment_bytes))
         });
         let shards = shards.collect();
-        let rules = Rules {
-            store: seed,
-            write_buffer_bytes: layout.write_buffer_bytes,
-            demotion_bytes_max: segments * layout.segment_bytes / 4,
-            reuses: config.evict,
-            live_percent_max: config.ssd_live_percent.min(100),
-            budget: WriteBudget::new(config.ssd_write_limit),
-        };
         let tiers = Tiers {
-            log: Log::new(table, locations, write_buffers, lines, rules),
+            log: Log::new(table, locations, write_buffers, lines, log_rules(config, &layout, seed)),
             hasher: Hasher::new(seed),
             header,
             admission: config.ssd_admission,
@@ -327,6 +319,18 @@ fn identity_of<'a>(
     layout: &'a Layout,
 ) -> Identity<'a> {
     Identity { clock: &memory.clock, paths: &memory.paths, ssd, evict: config.evict, sizes, layout }
+}
+
+/// The rules that the SSD log follows.
+fn log_rules(config: &Config, layout: &Layout, seed: u64) -> Rules {
+    Rules {
+        store: seed,
+        write_buffer_bytes: layout.write_buffer_bytes,
+        demotion_bytes_max: layout.segments as usize * layout.segment_bytes / 4,
+        reuses: config.evict,
+        live_percent_max: config.ssd_live_percent.min(100),
+        budget: WriteBudget::new(config.ssd_write_limit),
+    }
 }
 
 fn sizes_of(config: &Config) -> Result<Sizes, OpenError> {
