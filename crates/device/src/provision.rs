@@ -5,10 +5,11 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FallocateFlags, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use rustix::io::Errno;
 
 use super::error::at;
+use super::room;
 use super::superblock::HEADER_BYTES;
 use super::{IoBuf, OpenError, PAGE_BYTES, Superblock};
 
@@ -16,33 +17,29 @@ use super::{IoBuf, OpenError, PAGE_BYTES, Superblock};
 pub(super) fn allocate(file: &File, path: &Path, total: u64, held_bytes: u64) -> Result<(), OpenError> {
     let meta = file.metadata().map_err(at(path, "finding its size"))?;
     let missing = total.saturating_sub(meta.blocks() * 512);
-    let room = rustix::fs::fstatvfs(file).map_err(|error| at(path, "finding the free room")(error.into()))?;
-    let free_bytes = room.f_bavail * room.f_frsize;
+    let room = room::free_bytes(file).map_err(at(path, "finding the free room"))?;
+    let free_bytes = room.unwrap_or(0);
     let full = || OpenError::DiskFull { path: path.into(), wanted_bytes: missing, free_bytes };
-    // Asked first, so as not to take all room from others for a moment. A file system without a limit says 0
-    // of 0.
-    if room.f_blocks > 0 && free_bytes < missing {
+    // Asked first, so as not to take all room from others for a moment.
+    if room.is_some_and(|room| room < missing) {
         return Err(full());
     }
-    loop {
-        let error = match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, total) {
-            Ok(()) => return Ok(()),
-            Err(Errno::INTR) => continue,
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) if held_bytes >= total => return Ok(()),
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-                return file.set_len(total).map_err(at(path, "setting its size"));
-            }
-            Err(error) => error,
-        };
-        if held_bytes < total {
-            // The error to report is the one that led here.
-            let _ = file.set_len(held_bytes);
+    let error = match room::fallocate(file, total) {
+        Ok(()) => return Ok(()),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) if held_bytes >= total => return Ok(()),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+            return file.set_len(total).map_err(at(path, "setting its size"));
         }
-        return Err(match error {
-            Errno::NOSPC | Errno::DQUOT | Errno::FBIG => full(),
-            error => at(path, "allocating")(error.into()),
-        });
+        Err(error) => error,
+    };
+    if held_bytes < total {
+        // The error to report is the one that led here.
+        let _ = file.set_len(held_bytes);
     }
+    Err(match error {
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => full(),
+        error => at(path, "allocating")(error.into()),
+    })
 }
 
 /// Writes the header: the superblock, and zeros over what may have been someone's boot block.

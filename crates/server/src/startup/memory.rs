@@ -82,11 +82,10 @@ impl MemoryPlace {
 
     /// Returns memory of the process, filled from a state file and saved there at the end.
     fn of_state(path: &Path, config: &Config, ssd: &SsdTier) -> Result<MemoryPlace, String> {
-        let memory =
-            rustix::fs::memfd_create("larder", rustix::fs::MemfdFlags::CLOEXEC).map_err(|error| {
-                format!("--state-file {}: no memory to load it into: {error}", path.display())
-            })?;
-        let memory = Arc::new(File::from(memory));
+        let memory = larder_device::anonymous_file("larder").map_err(|error| {
+            format!("--state-file {}: no memory to load it into: {error}", path.display())
+        })?;
+        let memory = Arc::new(memory);
         let mut state = StateFile::new(path)?;
         state.try_place()?;
         let (clock, stateless) = match state.load(&memory)? {
@@ -329,14 +328,10 @@ fn clock_name(random: u64) -> String {
 /// Refuses a new file that its file system has too little room for. A file with content needs no more than the room
 /// it gave back.
 fn check_room(path: &Path, file: &File, wanted_bytes: u64) -> Result<(), String> {
-    let (Ok(system), Ok(file)) = (rustix::fs::fstatvfs(file), file.metadata()) else {
+    let (Ok(Some(room_bytes)), Ok(metadata)) = (larder_device::free_bytes(file), file.metadata()) else {
         return Ok(());
     };
-    if file.blocks() > 0 {
-        return Ok(());
-    }
-    let room_bytes = system.f_bavail.saturating_mul(system.f_frsize);
-    if room_bytes >= wanted_bytes {
+    if metadata.blocks() > 0 || room_bytes >= wanted_bytes {
         return Ok(());
     }
     Err(format!(
@@ -346,4 +341,15 @@ fn check_room(path: &Path, file: &File, wanted_bytes: u64) -> Result<(), String>
         Bytes(room_bytes),
         Bytes(wanted_bytes)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_without_a_limit_has_room_for_a_memory_file() {
+        let file = larder_device::anonymous_file("memory").expect("memory");
+        assert_eq!(check_room(Path::new("memory"), &file, 1 << 50), Ok(()));
+    }
 }

@@ -2,12 +2,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
-
-use rustix::fs::FallocateFlags;
-use rustix::io::Errno;
 
 use super::growth::{Growth, Whereabouts};
 use super::identity::{Content, Identity};
@@ -277,7 +273,8 @@ fn open_memory(memory: &MemoryFile, identity: &Identity<'_>, seed: u64) -> Resul
     }
     let mut is_short = false;
     if memory.allocate
-        && let Err(source) = allocate(&memory.file, bytes, cold.is_some())
+        && let Err(source) =
+            larder_device::allocate(&memory.file, bytes, cold.as_ref().map(|_| HEADER_PAGE_BYTES as u64))
     {
         // All that a store has in use is there: only segments that it gave back can be missing.
         is_short = cold.is_none() && source.kind() == io::ErrorKind::StorageFull;
@@ -290,25 +287,6 @@ fn open_memory(memory: &MemoryFile, identity: &Identity<'_>, seed: u64) -> Resul
         }
     }
     Ok(OpenedMemory { seed, cold, is_short })
-}
-
-/// Gives a file all its blocks. Where the file system cannot do that, zeros are written behind the header of a
-/// file that is `new`.
-fn allocate(file: &File, bytes: u64, new: bool) -> io::Result<()> {
-    loop {
-        match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
-            Ok(()) => return Ok(()),
-            Err(Errno::INTR) => {}
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => break,
-            Err(error) => return Err(error.into()),
-        }
-    }
-    const STEP: u64 = 1 << 20;
-    let zeros = vec![0; STEP as usize];
-    for at in (HEADER_PAGE_BYTES as u64..bytes).step_by(STEP as usize).take_while(|_| new) {
-        file.write_all_at(&zeros[..STEP.min(bytes - at) as usize], at)?;
-    }
-    Ok(())
 }
 
 fn identity_of<'a>(
