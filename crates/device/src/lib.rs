@@ -15,6 +15,8 @@
 //! An io_uring goes to a device's descriptor directly and so needs a [`FileDevice`]; the thread pool calls
 //! the trait and serves all three.
 
+#![warn(clippy::missing_errors_doc)]
+
 mod buffer;
 mod bytes;
 mod error;
@@ -70,15 +72,24 @@ pub trait Device: Send + Sync {
     /// fewer than asked; 0 at or past the end, or for an empty `buf`.
     ///
     /// `offset`, `buf.len()` and the address of `buf` are multiples of [`alignment`](Self::alignment).
+    ///
+    /// # Errors
+    /// The error that the device reports.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Writes `buf` at `offset`. Returns the bytes written, which may be fewer than asked. Aligned like
-    /// [`read_at`](Self::read_at). A range that reaches past the end is `InvalidInput`, and nothing is
-    /// written.
+    /// [`read_at`](Self::read_at).
+    ///
+    /// # Errors
+    /// The error that the device reports. [`io::ErrorKind::InvalidInput`] for a range that reaches past the end;
+    /// nothing is written then.
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize>;
 
-    /// Advice that the bytes of a range are no longer needed; what they read as afterwards is undefined, and
-    /// a device may do nothing. A range that reaches past the end is `InvalidInput`.
+    /// Advises that the bytes of a range are no longer needed. A later read of them may return any bytes. A device
+    /// may do nothing.
+    ///
+    /// # Errors
+    /// The error that the device reports. [`io::ErrorKind::InvalidInput`] for a range that reaches past the end.
     fn discard(&self, offset: u64, len: u64) -> io::Result<()>;
 
     /// Usable bytes, a multiple of [`PAGE_BYTES`]. Constant for the device's life.

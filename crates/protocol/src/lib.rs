@@ -30,6 +30,7 @@
 //! What is accepted and every string that is said is memcached's, version [`VERSION`]. Where a behaviour of
 //! that version looks like an accident the comment at the place says what is done here and why.
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)

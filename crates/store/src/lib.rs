@@ -31,6 +31,8 @@
 //! memory), `ssd` (pages, segments, streams), `shard` (the invariants), `policy` (which items leave RAM, and
 //! where to), `commands`, [`store`], and the `recover` modules (a restart).
 
+#![warn(clippy::missing_errors_doc)]
+
 mod arena;
 pub mod clock;
 mod commands;

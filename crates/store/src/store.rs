@@ -408,8 +408,10 @@ impl Store {
         self.writes_pending() == 0
     }
 
-    /// Recounts all counts and compares them; for tests, while no other thread uses the store. Describes
-    /// the first difference.
+    /// Recounts all counts and compares them; for tests, while no other thread uses the store.
+    ///
+    /// # Errors
+    /// A description of the first difference.
     pub fn check(&self) -> Result<(), String> {
         let pool = &self.tiers.pool;
         let (free, reserved) = (pool.free_count(), pool.reserved_count());

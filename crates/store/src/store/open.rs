@@ -63,7 +63,10 @@ pub enum Start {
 const RECOVER_THREADS_MAX: usize = 16;
 
 impl Store {
-    /// Whether a store of these sizes could be opened; takes nothing.
+    /// Checks that a store of these sizes could be opened, without taking any memory.
+    ///
+    /// # Errors
+    /// [`OpenError::MemoryTooSmall`] or [`OpenError::TooLarge`], with the arithmetic.
     pub fn check_sizes(config: &Config) -> Result<(), OpenError> {
         Layout::new(&sizes_of(config)?).map(drop)
     }
