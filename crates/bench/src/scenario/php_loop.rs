@@ -33,8 +33,6 @@ pub const SCENARIO: Scenario = Scenario {
 const VALUE_BYTES: u32 = 160;
 const KEY_BYTES: usize = 32;
 const EXPIRY_S: (u32, u32) = (60, 600);
-/// Sets between that of a key and its late get: more than a RAM tier of 3 MiB holds.
-const LAG: u64 = 20_000;
 const LEAST: Duration = Duration::from_millis(250);
 const COLUMNS: [&str; 6] =
     ["Server", "Number of items", "Start time", "Final time", "Time/s", "Operations/s"];
@@ -44,17 +42,63 @@ const COLUMNS: [&str; 6] =
 struct Loop {
     name: &'static str,
     items: u64,
-    with_get: bool,
-    /// Whether the get is of a key set long ago instead of just now.
-    is_late: bool,
+    /// The sets between that of a key and its get; `None` for a loop without gets.
+    lag: Option<u64>,
+    /// Whether Larder's peers run it, too.
+    has_peers: bool,
+    /// Whether the PHP script runs it, too.
+    in_php: bool,
+    /// Larder's RAM and SSD, and the expected size of an item where it is given.
+    memory_mib: u64,
+    ssd_bytes: u64,
+    item_bytes: Option<u32>,
     /// Its time relative to the others'.
     units: u32,
 }
 
-const SETS: Loop = Loop { name: "100 K sets", items: 100_000, with_get: false, is_late: false, units: 2 };
-const MANY: Loop = Loop { name: "1 M sets", items: 1_000_000, units: 8, ..SETS };
-const BOTH: Loop = Loop { name: "100 K sets and gets", with_get: true, units: 3, ..SETS };
-const LATE: Loop = Loop { name: "100 K sets and late gets", is_late: true, ..BOTH };
+impl Loop {
+    fn has_gets(&self) -> bool {
+        self.lag.is_some()
+    }
+
+    /// Whether the gets are of keys set long ago instead of just now.
+    fn is_late(&self) -> bool {
+        self.lag.is_some_and(|lag| lag > 0)
+    }
+
+    fn operations(&self, items: u64) -> u64 {
+        items * if self.has_gets() { 2 } else { 1 }
+    }
+}
+
+const SETS: Loop = Loop {
+    name: "100 K sets",
+    items: 100_000,
+    lag: None,
+    has_peers: true,
+    in_php: true,
+    memory_mib: 64,
+    ssd_bytes: 1 << 30,
+    item_bytes: None,
+    units: 2,
+};
+const LOOPS: [Loop; 4] = [
+    SETS,
+    Loop { name: "1 M sets", items: 1_000_000, in_php: false, units: 8, ..SETS },
+    Loop { name: "100 K sets and gets", lag: Some(0), units: 3, ..SETS },
+    Loop {
+        name: "100 K sets and late gets",
+        // More than a RAM tier of 3 MiB holds.
+        lag: Some(20_000),
+        has_peers: false,
+        in_php: false,
+        memory_mib: 8,
+        ssd_bytes: 96 << 20,
+        item_bytes: Some(250),
+        units: 3,
+        ..SETS
+    },
+];
 
 /// The results of one loop.
 #[derive(Clone, Debug)]
@@ -71,18 +115,12 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let makes = stage.makes(&[Make::Memcached, Make::Redis]);
     let php = php::find(stage);
     let mut jobs: Vec<(Make, Loop)> = Vec::new();
-    for one in [SETS, MANY, BOTH] {
-        jobs.extend(makes.iter().map(|make| (*make, one)));
+    for one in LOOPS {
+        let run_by = makes.iter().filter(|make| one.has_peers || **make == Make::Larder);
+        jobs.extend(run_by.map(|make| (*make, one)));
     }
-    jobs.push((Make::Larder, LATE));
-    let scripted: Vec<(Make, Loop)> = match &php {
-        None => Vec::new(),
-        Some(_) => jobs
-            .iter()
-            .copied()
-            .filter(|(make, one)| *make != Make::Redis && [SETS, BOTH].contains(one))
-            .collect(),
-    };
+    let in_php = |(make, one): &(Make, Loop)| php.is_some() && *make != Make::Redis && one.in_php;
+    let scripted: Vec<(Make, Loop)> = jobs.iter().copied().filter(in_php).collect();
     let mut units: u32 = jobs.iter().chain(&scripted).map(|(_, one)| one.units).sum();
     let mut found = Vec::new();
     let mut played = Ok(());
@@ -118,10 +156,9 @@ fn start(stage: &mut Stage<'_>, make: Make, one: Loop) -> Result<Option<Server>,
     let mut setup = Setup::new(make);
     if make == Make::Larder {
         let path = stage.folder().join(format!("{}.ssd", stage.next_number()));
-        let (memory_mib, bytes) = if one.is_late { (8, 96 << 20) } else { (64, 1 << 30) };
-        setup.memory_mib = memory_mib;
-        setup.ssd = Some(Ssd { path, bytes, share: (1, 1) });
-        setup.item_bytes = one.is_late.then_some(250);
+        setup.memory_mib = one.memory_mib;
+        setup.ssd = Some(Ssd { path, bytes: one.ssd_bytes, share: (1, 1) });
+        setup.item_bytes = one.item_bytes;
     }
     stage.server(setup)
 }
@@ -142,7 +179,7 @@ fn native(stage: &mut Stage<'_>, make: Make, one: Loop, time: Duration) -> Resul
     plan.load = Load::Closed { pipeline: 1 };
     plan.connections = 1;
     plan.duration = time;
-    plan.requests = Some(one.items * if one.with_get { 2 } else { 1 });
+    plan.requests = Some(one.operations(one.items));
     plan.verify = Verify::Full;
     plan.workload = Workload {
         keys: one.items,
@@ -154,13 +191,11 @@ fn native(stage: &mut Stage<'_>, make: Make, one: Loop, time: Duration) -> Resul
         mix: Mix::ratio(1, 0),
         ..Workload::default()
     };
-    if one.with_get {
-        let lag = if one.is_late { LAG } else { 0 };
-        plan.trace =
-            Some(Arc::new(SetThenGet { items: one.items, size: VALUE_BYTES, expiry_s: EXPIRY_S, lag }));
-    }
+    plan.trace = one.lag.map(|lag| {
+        Arc::new(SetThenGet { items: one.items, size: VALUE_BYTES, expiry_s: EXPIRY_S, lag }) as Arc<_>
+    });
     let run = stage.measure(&plan, &Unseen)?;
-    if make == Make::Larder && one.with_get {
+    if make == Make::Larder && one.has_gets() {
         tiers(stage, &run, one);
     }
     let sets = run.verbs.iter().find(|verb| verb.name == "set").map_or(0, |verb| verb.count);
@@ -187,7 +222,7 @@ fn script(
 ) -> Result<Option<Found>, Halt> {
     stage.tell(&format!("PHP to {} {}", make.name(), one.name));
     let Some(server) = start(stage, make, one)? else { return Ok(None) };
-    let ran = php.run(stage, &server, one.items, one.with_get, time);
+    let ran = php.run(stage, &server, one.items, one.has_gets(), time);
     end(server);
     match ran {
         Ok(ran) => {
@@ -201,7 +236,7 @@ fn script(
                 server: format!("{} from PHP", make.name()),
                 name: one.name,
                 items: ran.items,
-                operations: ran.items * if one.with_get { 2 } else { 1 },
+                operations: one.operations(ran.items),
                 start_s: ran.start_s,
                 seconds: ran.seconds,
             }))
@@ -220,7 +255,8 @@ fn tiers(stage: &mut Stage<'_>, run: &Run, one: Loop) {
     let of = |name: &str| growth.get(name).copied().unwrap_or(0.0);
     let (ram, ssd) = (of("larder.get_hits_ram"), of("larder.get_hits_ssd"));
     let message = format!("{} gets answered from RAM, {} from the SSD", figure(ram), figure(ssd));
-    let why = if one.is_late { "each was of a key set long before" } else { "each came right after its set" };
+    let why =
+        if one.is_late() { "each was of a key set long before" } else { "each came right after its set" };
     let verdict = if ram + ssd > 0.0 { Verdict::Pass } else { Verdict::Skipped };
     stage
         .part
@@ -229,7 +265,7 @@ fn tiers(stage: &mut Stage<'_>, run: &Run, one: Loop) {
 
 fn report(stage: &mut Stage<'_>, found: &[Found]) {
     stage.part.tables.extend(seed::tables());
-    for one in [SETS, MANY, BOTH, LATE] {
+    for one in LOOPS {
         let rows: Vec<Vec<String>> = found
             .iter()
             .filter(|found| found.name == one.name)
