@@ -1,0 +1,289 @@
+//! Requests, and how each is encoded: meta text where it has a word, classic text for the rest.
+
+use super::outbox::Outbox;
+use crate::key::Key;
+
+/// One request to one server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request<'a> {
+    /// `mg`: reads an item, or facts about it, or touches it.
+    Get(Get<'a>),
+    /// `ms`: stores a value.
+    Store(Store<'a>),
+    /// `md`: removes an item or marks it stale.
+    Delete(Delete<'a>),
+    /// `ma`: changes a counter.
+    Arith(Arith<'a>),
+    /// `me`: shows an item's metadata without counting as an access.
+    Debug(Key<'a>),
+    /// `mn`: is answered once everything before it is.
+    Noop,
+    /// `flush_all`: invalidates all items, now or after so many seconds.
+    FlushAll(u32),
+    /// `version`.
+    Version,
+    /// `stats`, with an argument that may be empty. It must hold no control bytes.
+    Stats(&'a str),
+}
+
+/// A read. Times are the wire's expiry: 0 never, negative at once, up to 30 days relative seconds, beyond that
+/// absolute Unix seconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Get<'a> {
+    /// The key.
+    pub key: Key<'a>,
+    /// Wants the value.
+    pub value: bool,
+    /// Wants the cas unique.
+    pub cas: bool,
+    /// Wants the client flags.
+    pub flags: bool,
+    /// Wants the seconds that the item has left; after `touch` or `vivify` took effect.
+    pub ttl: bool,
+    /// Does not count as an access.
+    pub no_bump: bool,
+    /// Gives the item a new expiry.
+    pub touch: Option<i32>,
+    /// On a miss, creates an empty item with this expiry, and the asker has the lease to fill it.
+    pub vivify: Option<i32>,
+    /// Takes the lease to renew the item when it has fewer seconds left than this.
+    pub recache: Option<i32>,
+    /// Wants no value if the item still has this cas unique. A server older than memcached 1.6.40 ignores it.
+    pub unless_cas: Option<u64>,
+}
+
+impl<'a> Get<'a> {
+    /// A request that learns only whether the key is there; set the fields that are wanted.
+    pub fn new(key: Key<'a>) -> Self {
+        Get {
+            key,
+            value: false,
+            cas: false,
+            flags: false,
+            ttl: false,
+            no_bump: false,
+            touch: None,
+            vivify: None,
+            recache: None,
+            unless_cas: None,
+        }
+    }
+}
+
+/// How a store treats the item that is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Stores in any case.
+    #[default]
+    Set,
+    /// Stores only if there is no item.
+    Add,
+    /// Stores only if there is an item.
+    Replace,
+    /// Puts the value behind the item's, which keeps its flags and expiry.
+    Append,
+    /// Puts the value before the item's, which keeps its flags and expiry.
+    Prepend,
+}
+
+impl Mode {
+    /// The letter of the flag `M`; none for what is so without it.
+    fn letter(self) -> Option<u8> {
+        match self {
+            Mode::Set => None,
+            Mode::Add => Some(b'E'),
+            Mode::Replace => Some(b'R'),
+            Mode::Append => Some(b'A'),
+            Mode::Prepend => Some(b'P'),
+        }
+    }
+}
+
+/// A write of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store<'a> {
+    /// The key.
+    pub key: Key<'a>,
+    /// The value.
+    pub value: &'a [u8],
+    /// How the present item is treated.
+    pub mode: Mode,
+    /// Client flags, which come back with the value.
+    pub flags: u32,
+    /// The expiry.
+    pub exptime: i32,
+    /// Stores only if the item has this cas unique.
+    pub compare: Option<u64>,
+    /// With `compare`: if the item is newer, stores nonetheless and marks the item stale.
+    pub invalidate: bool,
+    /// Wants the new cas unique.
+    pub cas: bool,
+    /// Success is not answered.
+    pub quiet: bool,
+}
+
+/// A removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delete<'a> {
+    /// The key.
+    pub key: Key<'a>,
+    /// Only if the item has this cas unique.
+    pub compare: Option<u64>,
+    /// Marks the item stale instead, for so long (an expiry): the next reader has the lease to renew it.
+    pub stale_for: Option<i32>,
+    /// Success is not answered.
+    pub quiet: bool,
+}
+
+/// A change of a counter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arith<'a> {
+    /// The key.
+    pub key: Key<'a>,
+    /// By how much.
+    pub delta: u64,
+    /// Downwards, where it stops at 0; upwards it wraps at 2^64.
+    pub decrement: bool,
+    /// Creates a missing counter with this value and expiry.
+    pub initial: Option<(u64, i32)>,
+    /// Gives the counter a new expiry.
+    pub touch: Option<i32>,
+    /// Only if the counter has this cas unique.
+    pub compare: Option<u64>,
+    /// Success is not answered.
+    pub quiet: bool,
+}
+
+impl<'a> Request<'a> {
+    /// Appends the request to `out`. A meta request carries `opaque`, which its reply repeats.
+    pub fn encode(&self, opaque: Option<u32>, out: &mut Outbox<'a>) {
+        match self {
+            Request::Get(get) => get.encode(opaque, out.lines()),
+            Request::Store(store) => store.encode(opaque, out),
+            Request::Delete(delete) => delete.encode(opaque, out.lines()),
+            Request::Arith(arith) => arith.encode(opaque, out.lines()),
+            Request::Debug(key) => {
+                let lines = out.lines();
+                head(lines, b"me ", key);
+                flag(lines, key.is_base64(), b'b');
+                lines.extend_from_slice(b"\r\n");
+            }
+            Request::Noop => out.lines().extend_from_slice(b"mn\r\n"),
+            Request::Version => out.lines().extend_from_slice(b"version\r\n"),
+            Request::FlushAll(delay) => {
+                let lines = out.lines();
+                lines.extend_from_slice(b"flush_all");
+                if *delay > 0 {
+                    lines.push(b' ');
+                    digits(lines, *delay);
+                }
+                lines.extend_from_slice(b"\r\n");
+            }
+            Request::Stats(argument) => {
+                let lines = out.lines();
+                lines.extend_from_slice(b"stats");
+                if !argument.is_empty() {
+                    lines.push(b' ');
+                    lines.extend_from_slice(argument.as_bytes());
+                }
+                lines.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+}
+
+impl Get<'_> {
+    fn encode(&self, opaque: Option<u32>, out: &mut Vec<u8>) {
+        head(out, b"mg ", &self.key);
+        flag(out, self.key.is_base64(), b'b');
+        flag(out, self.value, b'v');
+        flag(out, self.cas, b'c');
+        flag(out, self.flags, b'f');
+        flag(out, self.no_bump, b'u');
+        token(out, b'N', self.vivify);
+        token(out, b'R', self.recache);
+        token(out, b'T', self.touch);
+        token(out, b'C', self.unless_cas);
+        flag(out, self.ttl, b't');
+        token(out, b'O', opaque);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+impl<'a> Store<'a> {
+    fn encode(&self, opaque: Option<u32>, out: &mut Outbox<'a>) {
+        let lines = out.lines();
+        head(lines, b"ms ", &self.key);
+        lines.push(b' ');
+        digits(lines, self.value.len());
+        flag(lines, self.key.is_base64(), b'b');
+        flag(lines, self.cas, b'c');
+        token(lines, b'F', Some(self.flags).filter(|flags| *flags != 0));
+        token(lines, b'T', Some(self.exptime).filter(|exptime| *exptime != 0));
+        token(lines, b'C', self.compare);
+        flag(lines, self.invalidate, b'I');
+        if let Some(letter) = self.mode.letter() {
+            lines.extend_from_slice(&[b' ', b'M', letter]);
+        }
+        flag(lines, self.quiet, b'q');
+        token(lines, b'O', opaque);
+        lines.extend_from_slice(b"\r\n");
+        out.value(self.value);
+        out.lines().extend_from_slice(b"\r\n");
+    }
+}
+
+impl Delete<'_> {
+    fn encode(&self, opaque: Option<u32>, out: &mut Vec<u8>) {
+        head(out, b"md ", &self.key);
+        flag(out, self.key.is_base64(), b'b');
+        token(out, b'C', self.compare);
+        flag(out, self.stale_for.is_some(), b'I');
+        token(out, b'T', self.stale_for);
+        flag(out, self.quiet, b'q');
+        token(out, b'O', opaque);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+impl Arith<'_> {
+    fn encode(&self, opaque: Option<u32>, out: &mut Vec<u8>) {
+        head(out, b"ma ", &self.key);
+        flag(out, self.key.is_base64(), b'b');
+        if self.decrement {
+            out.extend_from_slice(b" MD");
+        }
+        token(out, b'N', self.initial.map(|(_, exptime)| exptime));
+        token(out, b'J', self.initial.map(|(value, _)| value));
+        token(out, b'D', Some(self.delta));
+        token(out, b'T', self.touch);
+        token(out, b'C', self.compare);
+        flag(out, self.quiet, b'q');
+        // The value last of what is wanted, so that `t` sees a new expiry.
+        out.extend_from_slice(b" t c v");
+        token(out, b'O', opaque);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn head(out: &mut Vec<u8>, verb: &[u8], key: &Key<'_>) {
+    out.extend_from_slice(verb);
+    key.encode(out);
+}
+
+fn flag(out: &mut Vec<u8>, is_wanted: bool, letter: u8) {
+    if is_wanted {
+        out.extend_from_slice(&[b' ', letter]);
+    }
+}
+
+fn token<N: itoa::Integer>(out: &mut Vec<u8>, letter: u8, number: Option<N>) {
+    if let Some(number) = number {
+        out.extend_from_slice(&[b' ', letter]);
+        digits(out, number);
+    }
+}
+
+fn digits<N: itoa::Integer>(out: &mut Vec<u8>, number: N) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
