@@ -2,6 +2,7 @@
 //! that all processes of a host share.
 
 mod key;
+pub mod routing;
 pub mod wire;
 
 pub use key::{BadKey, KEY_BYTES_MAX, Key};
