@@ -48,13 +48,13 @@ proptest! {
 
     #[test]
     fn the_server_reads_each_get_as_it_was_meant(
-        bytes in key(), wants in any::<[bool; 5]>(), touch: Option<i32>, vivify: Option<i32>,
+        bytes in key(), wants in any::<[bool; 6]>(), touch: Option<i32>, vivify: Option<i32>,
         recache: Option<i32>, unless_cas: Option<u64>, opaque: Option<u32>,
     ) {
-        let [value, cas, flags, ttl, no_bump] = wants;
+        let [value, cas, flags, ttl, no_bump, quiet] = wants;
         // The server keeps a key of bytes above 127 that is sent plain, as memcached does.
         let Ok(key) = Key::new(&bytes) else { return Ok(()) };
-        let get = Get { key, value, cas, flags, ttl, no_bump, touch, vivify, recache, unless_cas };
+        let get = Get { key, value, cas, flags, ttl, no_bump, touch, vivify, recache, unless_cas, quiet };
         let sent = encoded(&Request::Get(get), opaque);
         let server::Request::Get(got) = parsed(&sent) else { panic!("no get") };
         let keys: Vec<Vec<u8>> = got.keys.clone().map(|key| key.bytes().to_vec()).collect();
@@ -65,6 +65,7 @@ proptest! {
         prop_assert_eq!(got.vivify, exptime(vivify));
         prop_assert_eq!(got.recache, recache);
         prop_assert_eq!(got.unless_cas, unless_cas);
+        prop_assert_eq!(got.reply.is_quiet(), quiet);
         opaque_of(&got.reply, opaque);
     }
 
@@ -92,6 +93,7 @@ proptest! {
         prop_assert_eq!(got.flags, flags);
         prop_assert_eq!(got.exptime, server::Exptime::from(exptime));
         prop_assert_eq!(got.compare, compare);
+        prop_assert_eq!(got.reply.is_quiet(), quiet);
         prop_assert_eq!(got.invalidate, invalidate && compare.is_some());
         opaque_of(&got.reply, opaque);
     }

@@ -50,6 +50,8 @@ pub struct Get<'a> {
     pub recache: Option<i32>,
     /// Wants no value if the item still has this cas unique. A server older than memcached 1.6.40 ignores it.
     pub unless_cas: Option<u64>,
+    /// A miss is not answered.
+    pub quiet: bool,
 }
 
 impl<'a> Get<'a> {
@@ -66,6 +68,7 @@ impl<'a> Get<'a> {
             vivify: None,
             recache: None,
             unless_cas: None,
+            quiet: false,
         }
     }
 }
@@ -205,6 +208,7 @@ impl Get<'_> {
         token(out, b'T', self.touch);
         token(out, b'C', self.unless_cas);
         flag(out, self.ttl, b't');
+        flag(out, self.quiet, b'q');
         token(out, b'O', opaque);
         out.extend_from_slice(b"\r\n");
     }

@@ -1,0 +1,120 @@
+//! The client of one or many servers.
+
+mod admin;
+mod call;
+mod counters;
+mod gate;
+mod item;
+mod quiet;
+mod reads;
+mod writes;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::address::{Address, Server};
+use crate::breaker::{Breaker, Word};
+use crate::budget::Budget;
+use crate::error::{Error, Result};
+use crate::options::Options;
+use crate::pool::{Pool, PoolLimits};
+use crate::routing::{Node, Placement, Router, ketama_name};
+
+pub use counters::{Count, Counter};
+pub use item::{Fetch, Fetched, Item, Lease};
+pub use quiet::Quiet;
+pub use writes::{Cas, Put};
+
+/// A client of one or many memcached servers. Clones share connections; threads may share one client, and a child
+/// process may go on with its parent's.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    servers: Vec<Upstream>,
+    router: Router,
+    budget: Budget,
+    options: Options,
+}
+
+#[derive(Debug)]
+struct Upstream {
+    name: Arc<str>,
+    pool: Pool,
+    breaker: Breaker<Arc<dyn Word>>,
+}
+
+impl Client {
+    /// Makes a client of `servers`, which must be in the same order in all clients that share them. Connects to none.
+    ///
+    /// # Errors
+    /// When there is no server.
+    pub fn new(servers: impl IntoIterator<Item = Server>, options: Options) -> Result<Self> {
+        let servers: Vec<Server> = servers.into_iter().collect();
+        if servers.is_empty() {
+            return Err(Error::NoServers);
+        }
+        let nodes: Vec<Node> = servers.iter().map(|server| node(server, options.placement)).collect();
+        let inner = Inner {
+            router: Router::new(options.placement, &nodes, options.hash_tag),
+            budget: Budget::new(options.retry_percent),
+            servers: servers.into_iter().map(|server| Upstream::new(server, &options)).collect(),
+            options,
+        };
+        Ok(Client { inner: Arc::new(inner) })
+    }
+
+    /// Returns the number, in the order that they were given, of the server that a key belongs to while all are up.
+    pub fn server_of(&self, key: &[u8]) -> usize {
+        self.inner.router.pick(key, |_| true).unwrap_or_default()
+    }
+
+    /// Returns the names of the servers, in order: their addresses, but for those that were given a name.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.inner.servers.iter().map(|server| &*server.name)
+    }
+
+    /// Returns whether requests to the server with this number would be sent now; false while it is taken for down.
+    pub fn is_up(&self, server: usize) -> bool {
+        let now_ms = self.inner.options.clock.now_ms();
+        self.inner.servers.get(server).is_some_and(|server| server.breaker.is_live(now_ms))
+    }
+
+    /// Returns the settings that the client was made with.
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+}
+
+impl Upstream {
+    fn new(server: Server, options: &Options) -> Self {
+        let name: Arc<str> = server.name.clone().unwrap_or_else(|| server.address.to_string()).into();
+        let limits = PoolLimits {
+            connections_max: options.connections_max.max(1),
+            connect_timeout: options.connect_timeout,
+            timeout: options.timeout,
+            idle_max: options.idle_max,
+        };
+        let word: Arc<dyn Word> = match &options.breaker_word {
+            Some(word_of) => word_of(&name),
+            None => Arc::new(AtomicU64::new(0)),
+        };
+        let breaker = Breaker::new(word, options.breaker);
+        Upstream { pool: Pool::new(name.clone(), server.address, limits), breaker, name }
+    }
+}
+
+/// Returns what placement hashes for a server.
+fn node(server: &Server, placement: Placement) -> Node {
+    let name = match (&server.name, &server.address, placement) {
+        (Some(name), ..) => name.clone(),
+        (None, address, Placement::Rendezvous) => address.to_string(),
+        (None, Address::Tcp { host, port }, _) => ketama_name(host, *port),
+        // libmemcached gives a unix socket the port 0.
+        (None, Address::Unix(path), _) => format!("{}:0", path.display()),
+    };
+    Node { name, weight: server.weight }
+}

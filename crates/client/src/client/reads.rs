@@ -1,0 +1,136 @@
+//! Reads: of one key or many, with the cas unique, with a new expiry, with leases.
+
+use super::call::Kind;
+use super::{Client, Fetch, Fetched, Item, Lease};
+use crate::error::Result;
+use crate::exchange::Answer;
+use crate::key::Key;
+use crate::wire::{Facts, Get, Reply, Request};
+
+impl Client {
+    /// Returns the value of a key, or none.
+    ///
+    /// # Errors
+    /// See [`Error`](crate::Error).
+    pub fn get(&self, key: &[u8]) -> Result<Option<Item>> {
+        let get = Get { value: true, flags: true, ..Get::new(Key::new(key)?) };
+        self.read(get, Kind::Reads)
+    }
+
+    /// Returns the value of a key with its cas unique, for [`cas`](Self::cas).
+    ///
+    /// # Errors
+    /// See [`Error`](crate::Error).
+    pub fn gets(&self, key: &[u8]) -> Result<Option<Item>> {
+        let get = Get { value: true, flags: true, cas: true, ..Get::new(Key::new(key)?) };
+        self.read(get, Kind::Reads)
+    }
+
+    /// Returns the value of a key and gives it a new expiry, as [`Put::exptime`](super::Put::exptime).
+    ///
+    /// # Errors
+    /// See [`Error`](crate::Error).
+    pub fn gat(&self, key: &[u8], exptime: i32) -> Result<Option<Item>> {
+        let touch = Some(exptime);
+        let get = Get { value: true, flags: true, cas: true, touch, ..Get::new(Key::new(key)?) };
+        self.read(get, Kind::Reads)
+    }
+
+    /// Gives an item a new expiry, as [`Put::exptime`](super::Put::exptime). Returns false if there is none.
+    ///
+    /// # Errors
+    /// See [`Error`](crate::Error).
+    pub fn touch(&self, key: &[u8], exptime: i32) -> Result<bool> {
+        let get = Get { touch: Some(exptime), ..Get::new(Key::new(key)?) };
+        Ok(self.read(get, Kind::Reads)?.is_some())
+    }
+
+    /// Returns the values of many keys, in their order. All servers are asked at once. A server that fails fails only
+    /// its own keys.
+    pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Result<Option<Item>>> {
+        self.read_many(keys, false)
+    }
+
+    /// Returns the values of many keys like [`get_many`](Self::get_many), with their cas uniques.
+    pub fn gets_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Result<Option<Item>>> {
+        self.read_many(keys, true)
+    }
+
+    /// Reads with everything that the meta protocol has: only what changed, leases to renew or to create an item, a new
+    /// expiry. Returns the item with its flags, cas unique and seconds to live.
+    ///
+    /// # Errors
+    /// See [`Error`](crate::Error).
+    pub fn fetch(&self, key: &[u8], fetch: &Fetch) -> Result<Fetched> {
+        let key = Key::new(key)?;
+        let get = Get {
+            key,
+            value: true,
+            cas: true,
+            flags: true,
+            ttl: true,
+            no_bump: fetch.no_bump,
+            touch: fetch.touch,
+            vivify: fetch.vivify,
+            recache: fetch.recache,
+            unless_cas: fetch.unless_cas,
+            quiet: false,
+        };
+        // Whoever asks again after a lost answer might have lost the lease, too.
+        let takes_lease = fetch.vivify.is_some() || fetch.recache.is_some();
+        let kind = if takes_lease { Kind::Writes } else { Kind::Reads };
+        let (Answer { reply, value }, server) = self.ask(Request::Get(get), &key, kind)?;
+        match reply {
+            Reply::Miss(_) => Ok(Fetched::Miss),
+            Reply::Value { facts, .. } => Ok(Fetched::Found(item(value, &facts))),
+            Reply::Done(facts) if fetch.unless_cas.is_some() => Ok(Fetched::Unchanged(item(value, &facts))),
+            other => Err(self.unexpected(server, other)),
+        }
+    }
+
+    /// Returns an item's metadata as the server words it (`me`), or none. Does not count as an access.
+    ///
+    /// # Errors
+    /// See [`Error`](crate::Error).
+    pub fn debug(&self, key: &[u8]) -> Result<Option<String>> {
+        let key = Key::new(key)?;
+        let (answer, server) = self.ask(Request::Debug(key), &key, Kind::Reads)?;
+        match answer.reply {
+            Reply::Debug(facts) => Ok(Some(facts)),
+            Reply::Miss(_) => Ok(None),
+            other => Err(self.unexpected(server, other)),
+        }
+    }
+
+    fn read(&self, get: Get<'_>, kind: Kind) -> Result<Option<Item>> {
+        let (key, wants_value) = (get.key, get.value);
+        let (answer, server) = self.ask(Request::Get(get), &key, kind)?;
+        self.found(answer, server, wants_value)
+    }
+
+    fn read_many<K: AsRef<[u8]>>(&self, keys: &[K], cas: bool) -> Vec<Result<Option<Item>>> {
+        let requests = keys.iter().map(|key| {
+            let key = Key::new(key.as_ref())?;
+            Ok((key, Request::Get(Get { value: true, flags: true, cas, ..Get::new(key) })))
+        });
+        let answers = self.ask_many(requests, Kind::Reads);
+        answers
+            .into_iter()
+            .map(|answer| answer.and_then(|(answer, at)| self.found(answer, at, true)))
+            .collect()
+    }
+
+    fn found(&self, answer: Answer, server: usize, wants_value: bool) -> Result<Option<Item>> {
+        match answer.reply {
+            Reply::Miss(_) => Ok(None),
+            Reply::Value { facts, .. } if wants_value => Ok(Some(item(answer.value, &facts))),
+            Reply::Done(facts) if !wants_value => Ok(Some(item(answer.value, &facts))),
+            other => Err(self.unexpected(server, other)),
+        }
+    }
+}
+
+fn item(value: Vec<u8>, facts: &Facts) -> Item {
+    let lease = Lease { is_mine: facts.has_lease, is_taken: facts.lease_is_taken, is_stale: facts.is_stale };
+    Item { value, flags: facts.flags.unwrap_or(0), cas: facts.cas, ttl_s: facts.ttl_s, lease }
+}

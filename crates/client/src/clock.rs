@@ -1,0 +1,21 @@
+//! The time that the breakers see.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Tells milliseconds that only rise. A test replaces it by a clock of its own.
+pub trait Clock: Send + Sync + std::fmt::Debug {
+    /// Returns milliseconds since a moment that all processes of the host agree on.
+    fn now_ms(&self) -> u64;
+}
+
+/// The host's monotonic clock: the same for all its processes, and never set.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostClock;
+
+impl Clock for HostClock {
+    fn now_ms(&self) -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        // Neither part is ever negative.
+        now.tv_sec.cast_unsigned() * 1000 + now.tv_nsec.cast_unsigned() / 1_000_000
+    }
+}

@@ -1,0 +1,189 @@
+//! The connections of one process to one server: bounded, kept while idle for a time, made again after a fork.
+
+mod connection;
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use once_cell::race::OnceBox;
+
+use crate::address::Address;
+use crate::error::{Doing, Error, Result};
+
+pub use connection::{Connection, FENCES_MAX};
+
+/// The bounds of a pool.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolLimits {
+    /// The most connections at a time.
+    pub connections_max: usize,
+    /// How long one may take to make, and how long to wait for one that is in use.
+    pub connect_timeout: Duration,
+    /// The longest silence while a request is sent or its reply awaited.
+    pub timeout: Duration,
+    /// After so long without use a connection is closed.
+    pub idle_max: Duration,
+}
+
+/// The connections to one server.
+#[derive(Debug)]
+pub struct Pool {
+    server: Arc<str>,
+    address: Address,
+    limits: PoolLimits,
+    /// One room for each process that has used this pool, from the first one to its child, its child's child and so on.
+    /// The lock of another process's room may be held for ever by a thread that does not exist here.
+    first: Room,
+}
+
+#[derive(Debug)]
+struct Room {
+    pid: u32,
+    shelf: Mutex<Shelf>,
+    freed: Condvar,
+    child: OnceBox<Room>,
+}
+
+#[derive(Debug, Default)]
+struct Shelf {
+    /// The one that was used last is at the end.
+    idle: Vec<(Connection, Instant)>,
+    /// Connections that are idle or in use.
+    open: usize,
+}
+
+impl Room {
+    fn new() -> Room {
+        Room {
+            pid: std::process::id(),
+            shelf: Mutex::default(),
+            freed: Condvar::new(),
+            child: OnceBox::new(),
+        }
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        // A panic between two statements leaves a shelf as usable as before.
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes this process's copies of the connections of the process it was forked from. That process still has them.
+    fn forget_inherited(&self) {
+        if let Ok(mut shelf) = self.shelf.try_lock() {
+            shelf.idle.clear();
+        }
+    }
+}
+
+impl Pool {
+    /// Makes a pool without connections.
+    pub fn new(server: Arc<str>, address: Address, limits: PoolLimits) -> Self {
+        Pool { server, address, limits, first: Room::new() }
+    }
+
+    /// Returns the room of the process that asks.
+    fn room(&self) -> &Room {
+        let pid = std::process::id();
+        let mut room = &self.first;
+        while room.pid != pid {
+            let parent = room;
+            room = room.child.get_or_init(|| {
+                parent.forget_inherited();
+                Box::new(Room::new())
+            });
+        }
+        room
+    }
+
+    /// Returns a connection for the caller's own use: an idle one that is still good, or a new one. Waits for another
+    /// thread's if all are in use.
+    ///
+    /// # Errors
+    /// When none can be made, or none became free in time.
+    pub fn checkout(&self) -> Result<Loan<'_>> {
+        let room = self.room();
+        let began = Instant::now();
+        let mut shelf = room.shelf();
+        loop {
+            while let Some((connection, since)) = shelf.idle.pop() {
+                if since.elapsed() < self.limits.idle_max && connection.is_usable() {
+                    return Ok(Loan { pool: self, room, connection: Some(connection) });
+                }
+                shelf.open -= 1;
+            }
+            if shelf.open < self.limits.connections_max {
+                shelf.open += 1;
+                drop(shelf);
+                // From here on the loan counts the place, whatever happens.
+                let mut loan = Loan { pool: self, room, connection: None };
+                loan.connection = Some(self.connect()?);
+                return Ok(loan);
+            }
+            let left = self.limits.connect_timeout.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Err(Error::Busy { server: self.server.clone(), max: self.limits.connections_max });
+            }
+            let waited = room.freed.wait_timeout(shelf, left).unwrap_or_else(PoisonError::into_inner);
+            shelf = waited.0;
+        }
+    }
+
+    fn connect(&self) -> Result<Connection> {
+        let limits = &self.limits;
+        Connection::new(&self.address, limits.connect_timeout, limits.timeout).map_err(|source| {
+            let server = self.server.clone();
+            if matches!(source.kind(), std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock) {
+                let limit_ms = limits.connect_timeout.as_millis() as u64;
+                return Error::Timeout { server, doing: Doing::Connecting, limit_ms };
+            }
+            Error::Connect { server, source: Arc::new(source) }
+        })
+    }
+
+    fn give_back(&self, room: &Room, connection: Option<Connection>) {
+        if room.pid != std::process::id() {
+            return;
+        }
+        let mut shelf = room.shelf();
+        match connection.filter(Connection::is_clean) {
+            Some(connection) => shelf.idle.push((connection, Instant::now())),
+            None => shelf.open -= 1,
+        }
+        let old = shelf.idle.iter().take_while(|(_, since)| since.elapsed() >= self.limits.idle_max).count();
+        let closed: Vec<_> = shelf.idle.drain(..old).collect();
+        shelf.open -= closed.len();
+        drop(shelf);
+        room.freed.notify_one();
+    }
+}
+
+/// A connection in the hands of one caller. When dropped it goes back to the pool if it is
+/// [clean](Connection::is_clean), else it is closed.
+#[derive(Debug)]
+pub struct Loan<'p> {
+    pool: &'p Pool,
+    room: &'p Room,
+    /// There, but while it is made and while the loan is dropped.
+    connection: Option<Connection>,
+}
+
+impl Deref for Loan<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection.as_ref().expect("a loan that was returned has a connection")
+    }
+}
+
+impl DerefMut for Loan<'_> {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.connection.as_mut().expect("a loan that was returned has a connection")
+    }
+}
+
+impl Drop for Loan<'_> {
+    fn drop(&mut self) {
+        self.pool.give_back(self.room, self.connection.take());
+    }
+}
