@@ -30,20 +30,20 @@ pub fn drive(lanes: &mut [Lane<'_, '_>], bounds: &Bounds) {
         for lane in lanes.iter_mut().filter(|lane| !lane.is_over()) {
             lane.step(now, bounds);
         }
-        let mut open: Vec<&mut Lane<'_, '_>> = lanes.iter_mut().filter(|lane| !lane.is_over()).collect();
-        match open.as_mut_slice() {
-            [] => return,
+        let mut open = lanes.iter_mut().filter(|lane| !lane.is_over());
+        let waits = bounds.deadline.0.saturating_duration_since(now) > bounds.timeout;
+        match (open.next(), open.next()) {
+            (None, _) => return,
             // Of all calls most are this one: a small request on one connection. The read itself waits.
-            [lane] if lane.only_receives() && bounds.deadline.0.duration_since(now) > bounds.timeout => {
-                lane.wait(bounds);
-            }
-            lanes => wait_for_any(lanes, now, bounds),
+            (Some(lane), None) if waits && lane.only_receives() => lane.wait(bounds),
+            _ => wait_for_any(lanes, now, bounds),
         }
     }
 }
 
 /// Waits until a socket is ready, or until the first lane has been silent for too long.
-fn wait_for_any(lanes: &mut [&mut Lane<'_, '_>], now: Instant, bounds: &Bounds) {
+fn wait_for_any(lanes: &mut [Lane<'_, '_>], now: Instant, bounds: &Bounds) {
+    let mut lanes: Vec<&mut Lane<'_, '_>> = lanes.iter_mut().filter(|lane| !lane.is_over()).collect();
     let first = lanes.iter().map(|lane| lane.silent_since() + bounds.timeout).min();
     let until = first.unwrap_or(now).min(bounds.deadline.0);
     // A wait of nothing would spin up to the limit.

@@ -13,6 +13,10 @@ use crate::error::{Doing, Error, Result};
 
 pub use connection::{Connection, FENCES_MAX};
 
+/// A connection that was idle for less is taken without a look. A look costs a system call, and cannot rule out either
+/// that the server closes the connection the moment after.
+const UNCHECKED_MAX: Duration = Duration::from_millis(10);
+
 /// The bounds of a pool.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolLimits {
@@ -51,6 +55,8 @@ struct Shelf {
     idle: Vec<(Connection, Instant)>,
     /// Connections that are idle or in use.
     open: usize,
+    /// Threads that wait for one.
+    waiting: usize,
 }
 
 impl Room {
@@ -107,7 +113,8 @@ impl Pool {
         let mut shelf = room.shelf();
         loop {
             while let Some((connection, since)) = shelf.idle.pop() {
-                if since.elapsed() < self.limits.idle_max && connection.is_usable() {
+                let idle = began.saturating_duration_since(since);
+                if idle < self.limits.idle_max && (idle < UNCHECKED_MAX || connection.is_usable()) {
                     return Ok(Loan { pool: self, room, connection: Some(connection) });
                 }
                 shelf.open -= 1;
@@ -124,8 +131,10 @@ impl Pool {
             if left.is_zero() {
                 return Err(Error::Busy { server: self.server.clone(), max: self.limits.connections_max });
             }
+            shelf.waiting += 1;
             let waited = room.freed.wait_timeout(shelf, left).unwrap_or_else(PoisonError::into_inner);
             shelf = waited.0;
+            shelf.waiting -= 1;
         }
     }
 
@@ -142,19 +151,22 @@ impl Pool {
     }
 
     fn give_back(&self, room: &Room, connection: Option<Connection>) {
-        if room.pid != std::process::id() {
-            return;
-        }
+        let now = Instant::now();
         let mut shelf = room.shelf();
         match connection.filter(Connection::is_clean) {
-            Some(connection) => shelf.idle.push((connection, Instant::now())),
+            Some(connection) => shelf.idle.push((connection, now)),
             None => shelf.open -= 1,
         }
-        let old = shelf.idle.iter().take_while(|(_, since)| since.elapsed() >= self.limits.idle_max).count();
+        let is_old = |since: Instant| now.saturating_duration_since(since) >= self.limits.idle_max;
+        let old = shelf.idle.iter().take_while(|(_, since)| is_old(*since)).count();
         let closed: Vec<_> = shelf.idle.drain(..old).collect();
         shelf.open -= closed.len();
+        let is_wanted = shelf.waiting > 0;
         drop(shelf);
-        room.freed.notify_one();
+        // Waking costs a system call even if there is no thread to wake.
+        if is_wanted {
+            room.freed.notify_one();
+        }
     }
 }
 
