@@ -6,4 +6,5 @@ mod down;
 mod fake;
 mod forks;
 mod hostile;
+mod limits;
 mod servers;
