@@ -42,6 +42,7 @@ mod key;
 pub mod limit;
 mod options;
 mod pool;
+mod process;
 pub mod routing;
 pub mod wire;
 

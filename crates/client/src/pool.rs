@@ -6,10 +6,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use once_cell::race::OnceBox;
-
 use crate::address::Address;
 use crate::error::{Doing, Error, Result};
+use crate::process::PerProcess;
 
 pub use connection::{Connection, FENCES_MAX};
 
@@ -36,17 +35,14 @@ pub struct Pool {
     server: Arc<str>,
     address: Address,
     limits: PoolLimits,
-    /// One room for each process that has used this pool, from the first one to its child, its child's child and so on.
-    /// The lock of another process's room may be held for ever by a thread that does not exist here.
-    first: Room,
+    room: PerProcess<Room>,
 }
 
-#[derive(Debug)]
+/// One process's connections.
+#[derive(Debug, Default)]
 struct Room {
-    pid: u32,
     shelf: Mutex<Shelf>,
     freed: Condvar,
-    child: OnceBox<Room>,
 }
 
 #[derive(Debug, Default)]
@@ -60,15 +56,6 @@ struct Shelf {
 }
 
 impl Room {
-    fn new() -> Room {
-        Room {
-            pid: std::process::id(),
-            shelf: Mutex::default(),
-            freed: Condvar::new(),
-            child: OnceBox::new(),
-        }
-    }
-
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
         // A panic between two statements leaves a shelf as usable as before.
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
@@ -85,21 +72,7 @@ impl Room {
 impl Pool {
     /// Makes a pool without connections.
     pub fn new(server: Arc<str>, address: Address, limits: PoolLimits) -> Self {
-        Pool { server, address, limits, first: Room::new() }
-    }
-
-    /// Returns the room of the process that asks.
-    fn room(&self) -> &Room {
-        let pid = std::process::id();
-        let mut room = &self.first;
-        while room.pid != pid {
-            let parent = room;
-            room = room.child.get_or_init(|| {
-                parent.forget_inherited();
-                Box::new(Room::new())
-            });
-        }
-        room
+        Pool { server, address, limits, room: PerProcess::default() }
     }
 
     /// Returns a connection for the caller's own use: an idle one that is still good, or a new one. Waits for another
@@ -108,7 +81,7 @@ impl Pool {
     /// # Errors
     /// When none can be made, or none became free in time.
     pub fn checkout(&self) -> Result<Loan<'_>> {
-        let room = self.room();
+        let room = self.room.get(Room::forget_inherited);
         let began = Instant::now();
         let mut shelf = room.shelf();
         loop {

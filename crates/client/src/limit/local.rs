@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Limit, State, Verdict};
+use crate::process::PerProcess;
 
 /// The most keys that are counted at a time.
 const KEYS_MAX: usize = 10_000;
@@ -13,13 +14,14 @@ type States = HashMap<Box<[u8]>, (State, u64)>;
 
 #[derive(Debug, Default)]
 pub(super) struct Local {
-    states: Mutex<States>,
+    states: PerProcess<Mutex<States>>,
 }
 
 impl Local {
     /// Decides and counts. A new key pushes out those that no longer matter, or if all do, any.
     pub(super) fn check(&self, key: &[u8], limit: &Limit, now_ns: u64, cost: u64) -> Verdict {
-        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let states = self.states.get(|_| {});
+        let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
         let (verdict, new) = limit.decide(states.get(key).map(|(state, _)| *state), now_ns, cost);
         let Some(new) = new else { return verdict };
         if states.len() >= KEYS_MAX && !states.contains_key(key) {
@@ -48,7 +50,7 @@ mod tests {
             assert!(local.check(&number.to_le_bytes(), &limit, 0, 1).is_allowed);
             assert!(!local.check(&number.to_le_bytes(), &limit, 0, 1).is_allowed);
         }
-        assert!(local.states.lock().expect("it is whole").len() <= KEYS_MAX);
+        assert!(local.states.get(|_| {}).lock().expect("it is whole").len() <= KEYS_MAX);
     }
 
     #[test]
@@ -62,6 +64,6 @@ mod tests {
         let later_ns = 2_000_000_000;
         assert!(local.check(b"new", &limit, later_ns, 1).is_allowed);
         assert!(!local.check(b"kept", &Limit::gcra(1, Duration::from_secs(1000)), later_ns, 1).is_allowed);
-        assert_eq!(local.states.lock().expect("it is whole").len(), 2);
+        assert_eq!(local.states.get(|_| {}).lock().expect("it is whole").len(), 2);
     }
 }

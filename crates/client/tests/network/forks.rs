@@ -1,10 +1,12 @@
 //! A process that forks: the child makes connections of its own and leaves its parent's alone.
 
 use std::io::Write;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use fork::{Fork, fork, waitpid};
-use larder_client::Put;
+use larder_client::limit::{Limit, Limiter, OnFailure};
+use larder_client::{Options, Put};
 
 use crate::fake::{Fake, hasty, opaque, read_line};
 use crate::servers::each;
@@ -65,7 +67,7 @@ fn a_child_of_a_child_connects_anew_and_the_parent_goes_on_with_its_connection()
         std::thread::sleep(Duration::from_secs(1));
         std::process::exit(0);
     }
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     while fake.connections() < 3 {
         assert!(began.elapsed() < Duration::from_secs(20), "{} connections", fake.connections());
         std::thread::sleep(Duration::from_millis(10));
@@ -73,4 +75,63 @@ fn a_child_of_a_child_connects_anew_and_the_parent_goes_on_with_its_connection()
     assert_eq!(number(), b"0");
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!(fake.connections(), 3, "one for each process");
+}
+
+/// A lock of the client that another thread holds at the moment of the fork is locked for ever in the child.
+#[test]
+fn a_child_forked_while_other_threads_are_busy_does_not_hang() {
+    let fake = Fake::start(|_, mut peer| {
+        while let Some(line) = read_line(&mut peer) {
+            let _ = write!(peer, "EN{}\r\n", opaque(&line));
+        }
+    });
+    let client = fake.client(Options { connections_max: 2, ..Options::default() });
+    // Nothing listens at the limiter's server, so it counts in this process, under a lock.
+    let nowhere = Fake::start(|_, _| {}).client(hasty());
+    let limiter = Limiter::new(nowhere, OnFailure::Local);
+    let limit = Limit::gcra(1_000_000, Duration::from_secs(1));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    let _ = client.get(b"k");
+                }
+            });
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    let _ = limiter.check(b"k", &limit, 1);
+                }
+            });
+        }
+        let work = || {
+            let found = client.get(b"k");
+            let passed = limiter.check(b"k", &limit, 1);
+            matches!((found, passed), (Ok(None), Ok(decision)) if decision.is_allowed)
+        };
+        let all_end = (0..60).all(|_| child_ends(work));
+        is_over.store(true, Relaxed);
+        assert!(all_end, "a child hangs or fails");
+    });
+}
+
+/// Forks. Returns whether the child comes to its end in time, and with true.
+fn child_ends(work: impl Fn() -> bool) -> bool {
+    let Fork::Parent(child) = fork().expect("the process forks") else {
+        std::process::exit(i32::from(!work()));
+    };
+    let pid = rustix::process::Pid::from_raw(child);
+    let began = Instant::now();
+    loop {
+        let ended = rustix::process::waitpid(pid, rustix::process::WaitOptions::NOHANG).expect("a child");
+        if let Some((_, status)) = ended {
+            return status.exit_status() == Some(0);
+        }
+        if began.elapsed() > Duration::from_secs(10) {
+            let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+            let _ = waitpid(child);
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
