@@ -1,10 +1,12 @@
-//! Prints which server each key belongs to: `placement PLACEMENT NAME[,WEIGHT]...` reads keys from standard input, one
-//! a line, and writes the number of a server for each. The variable `HASH_TAG` may hold two bytes such as `{}`.
+//! Prints which server each key belongs to: `placement PLACEMENT ADDRESS[,WEIGHT[,NAME]]...` reads keys from standard
+//! input, one a line, and writes the number of a server for each. No server is contacted. The variable `HASH_TAG` may
+//! hold two bytes such as `{}`.
 
 use std::io::{self, BufRead, BufWriter, Write};
 use std::process::ExitCode;
 
-use larder_client::routing::{KeyHash, Node, Placement, Router};
+use larder_client::routing::{KeyHash, Placement};
+use larder_client::{Client, Options, Server};
 
 fn placement(word: &str) -> Option<Placement> {
     Some(match word {
@@ -18,29 +20,40 @@ fn placement(word: &str) -> Option<Placement> {
     })
 }
 
-fn node(word: &str) -> Option<Node> {
-    let (name, weight) = word.split_once(',').unwrap_or((word, "1"));
-    Some(Node { name: name.to_string(), weight: weight.parse().ok()? })
+/// Reads `ADDRESS`, `ADDRESS,WEIGHT` or `ADDRESS,WEIGHT,NAME`.
+fn server(word: &str) -> Option<Server> {
+    let mut parts = word.split(',');
+    let server: Server = parts.next()?.parse().ok()?;
+    let server = match parts.next() {
+        Some(weight) => server.weighing(weight.parse().ok()?),
+        None => server,
+    };
+    Some(match parts.next() {
+        Some(name) => server.named(name),
+        None => server,
+    })
+}
+
+fn client() -> Option<Client> {
+    let mut words = std::env::args().skip(1);
+    let placement = placement(&words.next()?)?;
+    let tag: Option<[u8; 2]> = std::env::var("HASH_TAG").ok().and_then(|tag| tag.as_bytes().try_into().ok());
+    let hash_tag = tag.map(|[open, close]| (open, close));
+    let servers: Option<Vec<Server>> = words.map(|word| server(&word)).collect();
+    Client::new(servers?, Options { placement, hash_tag, ..Options::default() }).ok()
 }
 
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
-    let placement = words.next().as_deref().and_then(placement);
-    let hash_tag = std::env::var("HASH_TAG").ok().and_then(|tag| tag.as_bytes().try_into().ok());
-    let nodes: Option<Vec<Node>> = words.map(|word| node(&word)).collect();
-    let (Some(placement), Some(nodes)) = (placement, nodes.filter(|nodes| !nodes.is_empty())) else {
+    let Some(client) = client() else {
         eprintln!(
             "usage: placement rendezvous|ketama|ketama-md5|weighted|twemproxy|twemproxy-md5 \
-             NAME[,WEIGHT]... < KEYS"
+             ADDRESS[,WEIGHT[,NAME]]... < KEYS"
         );
         return ExitCode::FAILURE;
     };
-    let router = Router::new(placement, &nodes, hash_tag.map(|tag: [u8; 2]| (tag[0], tag[1])));
     let mut out = BufWriter::new(io::stdout().lock());
     for key in io::stdin().lock().split(b'\n') {
-        let placed = key.map(|key| router.pick(&key, |_| true));
-        let written = placed.and_then(|at| writeln!(out, "{}", at.unwrap_or_default()));
-        if written.is_err() {
+        if key.and_then(|key| writeln!(out, "{}", client.server_of(&key))).is_err() {
             return ExitCode::FAILURE;
         }
     }

@@ -113,7 +113,8 @@ fn node(server: &Server, placement: Placement) -> Node {
         (Some(name), ..) => name.clone(),
         (None, address, Placement::Rendezvous) => address.to_string(),
         (None, Address::Tcp { host, port }, _) => ketama_name(host, *port),
-        // libmemcached gives a unix socket the port 0.
+        // To libmemcached a unix socket has the port 0, to twemproxy an empty one.
+        (None, Address::Unix(path), Placement::Twemproxy(_)) => format!("{}:", path.display()),
         (None, Address::Unix(path), _) => format!("{}:0", path.display()),
     };
     Node { name, weight: server.weight }
