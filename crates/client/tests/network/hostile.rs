@@ -205,3 +205,89 @@ fn what_a_quiet_batch_may_not_bring_closes_the_connection() {
     let item = client.get(b"k").expect("it answers").expect("it is there");
     assert_eq!(item.value, b"good");
 }
+
+/// Pieces of replies, some right, some not.
+const PIECES: &[&[u8]] = &[
+    b"VA 3 f0\r\nabc\r\n",
+    b"VA 3",
+    b"VA 0\r\n\r\n",
+    b"HD",
+    b"HD c1\r\n",
+    b"EN\r\n",
+    b"NF\r\n",
+    b"NS\r\n",
+    b"EX\r\n",
+    b"MN\r\n",
+    b"OK\r\n",
+    b"STAT a b\r\n",
+    b"END\r\n",
+    b"VERSION 1.6.0\r\n",
+    b"ERROR\r\n",
+    b"SERVER_ERROR x\r\n",
+    b"\r\n",
+    b"\n",
+    b" ",
+    b" O1",
+    b" O0\r\n",
+    b" W",
+    b"\xff\0",
+    b"9",
+    b"-",
+    b"VA 18446744073709551614\r\n",
+    b"ME k a=b\r\n",
+];
+
+/// Whatever comes, cut wherever, each call ends with a result, and soon.
+#[test]
+fn random_servers_end_no_client() {
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+    let fake = Fake::start(|number, mut peer| {
+        let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(number as u64);
+        let mut below = |bound: usize| (random.next_u64() % bound as u64) as usize;
+        let _ = peer.set_read_timeout(Some(Duration::from_millis(20)));
+        read_some(&mut peer);
+        for _ in 0..below(12) {
+            let piece = PIECES[below(PIECES.len())];
+            let cut = if below(4) == 0 { below(piece.len() + 1) } else { piece.len() };
+            let _ = peer.write_all(&piece[..cut]);
+            if below(3) == 0 {
+                read_some(&mut peer);
+            }
+        }
+    });
+    let timeout = Duration::from_millis(500);
+    let breaker = larder_client::Thresholds { failures: 0, ..Default::default() };
+    let client = fake.client(Options { timeout, breaker, ..Options::default() });
+    let keys = ["a", "b", "c", "d"];
+    let began = Instant::now();
+    let mut answered = 0;
+    for turn in 0..900 {
+        match turn % 6 {
+            0 => {
+                for item in client.get_many(&keys).into_iter().flatten().flatten() {
+                    // A head can have been joined with other pieces, but never more of them than came.
+                    assert!(item.value.len() < 1000);
+                    answered += 1;
+                }
+            }
+            1 => answered += usize::from(client.incr(b"k", 1).is_ok()),
+            2 => answered += usize::from(client.stats("").iter().all(Result::is_ok)),
+            3 => drop(client.quiet().set(b"k", b"v", Put::default())),
+            4 => answered += usize::from(client.set(b"k", b"v", Put::default()).is_ok()),
+            _ => answered += usize::from(client.version().iter().all(Result::is_ok)),
+        }
+    }
+    assert!(answered > 20, "{answered} calls were answered");
+    assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn one_connection_too_many_is_told_what_the_server_says() {
+    // What memcached does when it has no connection left.
+    let fake = Fake::start(|_, mut peer| {
+        let _ = peer.write_all(b"ERROR Too many open connections\r\n");
+        read_some(&mut peer);
+    });
+    let refused = fake.client(hasty()).get(b"k");
+    assert!(matches!(&refused, Err(Error::Refused { line, .. }) if line.contains("Too many")), "{refused:?}");
+}
