@@ -2,7 +2,6 @@
 
 mod connection;
 
-use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -61,6 +60,16 @@ impl Room {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Wakes a thread that waits for a connection.
+    fn wake(&self, shelf: MutexGuard<'_, Shelf>) {
+        let is_wanted = shelf.waiting > 0;
+        drop(shelf);
+        // Waking costs a system call even if there is no thread to wake.
+        if is_wanted {
+            self.freed.notify_one();
+        }
+    }
+
     /// Closes this process's copies of the connections of the process it was forked from. That process still has them.
     fn forget_inherited(&self) {
         if let Ok(mut shelf) = self.shelf.try_lock() {
@@ -80,7 +89,7 @@ impl Pool {
     ///
     /// # Errors
     /// When none can be made, or none became free in time.
-    pub fn checkout(&self) -> Result<Loan<'_>> {
+    pub fn checkout(&self) -> Result<(Connection, Place<'_>)> {
         let room = self.room.get(Room::forget_inherited);
         let began = Instant::now();
         let mut shelf = room.shelf();
@@ -88,17 +97,15 @@ impl Pool {
             while let Some((connection, since)) = shelf.idle.pop() {
                 let idle = began.saturating_duration_since(since);
                 if idle < self.limits.idle_max && (idle < UNCHECKED_MAX || connection.is_usable()) {
-                    return Ok(Loan { pool: self, room, connection: Some(connection) });
+                    return Ok((connection, Place { pool: self, room, is_counted: true }));
                 }
                 shelf.open -= 1;
             }
             if shelf.open < self.limits.connections_max {
                 shelf.open += 1;
                 drop(shelf);
-                // From here on the loan counts the place, whatever happens.
-                let mut loan = Loan { pool: self, room, connection: None };
-                loan.connection = Some(self.connect()?);
-                return Ok(loan);
+                let place = Place { pool: self, room, is_counted: true };
+                return Ok((self.connect()?, place));
             }
             let left = self.limits.connect_timeout.saturating_sub(began.elapsed());
             if left.is_zero() {
@@ -122,53 +129,41 @@ impl Pool {
             Error::Connect { server, source: Arc::new(source) }
         })
     }
+}
 
-    fn give_back(&self, room: &Room, connection: Option<Connection>) {
-        let now = Instant::now();
-        let mut shelf = room.shelf();
-        match connection.filter(Connection::is_clean) {
-            Some(connection) => shelf.idle.push((connection, now)),
-            None => shelf.open -= 1,
+/// The place of a connection that is in use. Without one no other connection is made beyond the bound.
+#[derive(Debug)]
+pub struct Place<'p> {
+    pool: &'p Pool,
+    room: &'p Room,
+    is_counted: bool,
+}
+
+impl Place<'_> {
+    /// Gives the place's connection back to the pool. It is closed if it is not [clean](Connection::is_clean), as one is
+    /// whose place is dropped instead.
+    pub fn give_back(mut self, connection: Connection) {
+        if !connection.is_clean() {
+            return;
         }
-        let is_old = |since: Instant| now.saturating_duration_since(since) >= self.limits.idle_max;
+        let now = Instant::now();
+        let is_old = |since: Instant| now.saturating_duration_since(since) >= self.pool.limits.idle_max;
+        let mut shelf = self.room.shelf();
+        shelf.idle.push((connection, now));
         let old = shelf.idle.iter().take_while(|(_, since)| is_old(*since)).count();
         let closed: Vec<_> = shelf.idle.drain(..old).collect();
         shelf.open -= closed.len();
-        let is_wanted = shelf.waiting > 0;
-        drop(shelf);
-        // Waking costs a system call even if there is no thread to wake.
-        if is_wanted {
-            room.freed.notify_one();
-        }
+        self.is_counted = false;
+        self.room.wake(shelf);
     }
 }
 
-/// A connection in the hands of one caller. When dropped it goes back to the pool if it is
-/// [clean](Connection::is_clean), else it is closed.
-#[derive(Debug)]
-pub struct Loan<'p> {
-    pool: &'p Pool,
-    room: &'p Room,
-    /// There, but while it is made and while the loan is dropped.
-    connection: Option<Connection>,
-}
-
-impl Deref for Loan<'_> {
-    type Target = Connection;
-
-    fn deref(&self) -> &Connection {
-        self.connection.as_ref().expect("a loan that was returned has a connection")
-    }
-}
-
-impl DerefMut for Loan<'_> {
-    fn deref_mut(&mut self) -> &mut Connection {
-        self.connection.as_mut().expect("a loan that was returned has a connection")
-    }
-}
-
-impl Drop for Loan<'_> {
+impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.pool.give_back(self.room, self.connection.take());
+        if self.is_counted {
+            let mut shelf = self.room.shelf();
+            shelf.open -= 1;
+            self.room.wake(shelf);
+        }
     }
 }

@@ -257,7 +257,7 @@ fn lane<'p, 'r>(
     answered: usize,
     now: Instant,
 ) -> Result<Lane<'p, 'r>> {
-    let mut connection = server.pool.checkout()?;
+    let (mut connection, place) = server.pool.checkout()?;
     let requests = batch.requests.get(answered..).unwrap_or_default();
     let first_opaque = connection.take_opaques(requests.len());
     let mut outbox = Outbox::default();
@@ -268,5 +268,5 @@ fn lane<'p, 'r>(
         Request::Noop.encode(None, &mut outbox);
     }
     let expect = batch.kind.expects(requests.len());
-    Ok(Lane::new(server.name.clone(), connection, outbox, expect, first_opaque, now))
+    Ok(Lane::new(server.name.clone(), (connection, place), outbox, expect, first_opaque, now))
 }

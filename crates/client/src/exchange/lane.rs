@@ -9,7 +9,7 @@ use rustix::fd::BorrowedFd;
 
 use super::Bounds;
 use crate::error::{Doing, Error};
-use crate::pool::{FENCES_MAX, Loan};
+use crate::pool::{Connection, FENCES_MAX, Place};
 use crate::wire::{Malformed, Outbox, Reply, parse};
 
 /// From this size a value is read into its own memory, without a way through the connection's buffer.
@@ -52,7 +52,8 @@ struct Body {
 #[derive(Debug)]
 pub struct Lane<'p, 'r> {
     server: Arc<str>,
-    connection: Loan<'p>,
+    connection: Connection,
+    place: Place<'p>,
     outbox: Outbox<'r>,
     expect: Expect,
     first_opaque: u32,
@@ -70,7 +71,7 @@ impl<'p, 'r> Lane<'p, 'r> {
     /// Makes the lane of a batch that is encoded in `outbox`, its opaque numbers from `first_opaque`.
     pub fn new(
         server: Arc<str>,
-        mut connection: Loan<'p>,
+        (mut connection, place): (Connection, Place<'p>),
         mut outbox: Outbox<'r>,
         expect: Expect,
         first_opaque: u32,
@@ -85,6 +86,7 @@ impl<'p, 'r> Lane<'p, 'r> {
         Lane {
             server,
             connection,
+            place,
             outbox,
             expect,
             first_opaque,
@@ -113,6 +115,7 @@ impl<'p, 'r> Lane<'p, 'r> {
     pub fn finish(mut self) -> (Vec<Answer>, Option<Error>) {
         let is_clean = self.failure.is_none() && self.is_over();
         self.connection.set_clean(is_clean);
+        self.place.give_back(self.connection);
         (self.answers, self.failure)
     }
 
