@@ -140,8 +140,8 @@ pub struct Place<'p> {
 }
 
 impl Place<'_> {
-    /// Gives the place's connection back to the pool. It is closed if it is not [clean](Connection::is_clean), as one is
-    /// whose place is dropped instead.
+    /// Gives the place's connection back to the pool. It is closed if it is not [clean](Connection::is_clean), as is
+    /// one whose place is dropped instead.
     pub fn give_back(mut self, connection: Connection) {
         if !connection.is_clean() {
             return;

@@ -1,14 +1,13 @@
 //! Servers that are down: who is asked, how often, and what becomes of the keys.
 
 use std::io::Write;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use larder_client::{Address, Client, Clock, Error, OnDown, Options, Put, Server, Thresholds, Word};
+use larder_client::{Client, Clock, Error, OnDown, Options, Put, Thresholds, Word};
 
-use crate::fake::{Fake, hasty, opaque, read_line};
+use crate::fake::{Closed, Fake, hasty, opaque, read_line};
 use crate::servers::{client_of, fleets};
 
 /// A clock that moves when the test says so.
@@ -19,13 +18,6 @@ impl Clock for Hand {
     fn now_ms(&self) -> u64 {
         self.0.load(SeqCst)
     }
-}
-
-/// A port at which nothing listens.
-fn closed_port() -> Server {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    Server::new(Address::Tcp { host: "127.0.0.1".into(), port })
 }
 
 fn simulated(clock: &Arc<Hand>, on_down: OnDown) -> Options {
@@ -132,7 +124,8 @@ fn a_connection_that_the_server_closed_while_idle_costs_nothing() {
 #[test]
 fn keys_of_a_dead_server_fail_or_move_as_was_asked() {
     for fleet in fleets(2, &[]) {
-        let servers = || fleet.iter().map(|daemon| daemon.server()).chain([closed_port()]);
+        let closed = Closed::new();
+        let servers = || fleet.iter().map(|daemon| daemon.server()).chain([closed.server()]);
         let keys: Vec<String> = (0..100).map(|number| format!("key:{number}")).collect();
         for on_down in [OnDown::Fail, OnDown::Eject] {
             let clock = Arc::new(Hand::default());
@@ -166,7 +159,8 @@ fn keys_of_a_dead_server_fail_or_move_as_was_asked() {
 #[test]
 fn with_all_servers_down_the_error_says_so() {
     let clock = Arc::new(Hand::default());
-    let servers = [closed_port(), closed_port()];
+    let closed = [Closed::new(), Closed::new()];
+    let servers = closed.iter().map(Closed::server);
     let client = Client::new(servers, simulated(&clock, OnDown::Eject)).expect("there are servers");
     let mut kinds = Vec::new();
     for number in 0..20 {
@@ -208,8 +202,14 @@ fn all_connections_in_use_is_an_error_after_a_wait() {
 #[test]
 fn a_server_killed_under_load_gives_errors_and_never_a_wrong_value() {
     for mut fleet in fleets(3, &[]) {
-        let options =
-            Options { on_down: OnDown::Eject, timeout: Duration::from_millis(500), ..Options::default() };
+        // Longer than the test takes: the request that probes a server may fail.
+        let breaker = Thresholds { open_ms: 60_000, open_ms_max: 60_000, ..Thresholds::default() };
+        let options = Options {
+            on_down: OnDown::Eject,
+            breaker,
+            timeout: Duration::from_secs(5),
+            ..Options::default()
+        };
         let client = client_of(&fleet, options);
         let (wrong, answered) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let end = Instant::now() + Duration::from_secs(2);

@@ -68,6 +68,26 @@ impl Drop for Fake {
     }
 }
 
+/// A port that is taken and at which nothing listens: connections to it are refused. It stays so while this lives.
+pub struct Closed {
+    socket: socket2::Socket,
+}
+
+impl Closed {
+    pub fn new() -> Closed {
+        use socket2::{Domain, Socket, Type};
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+        socket.bind(&any.into()).expect("a port");
+        Closed { socket }
+    }
+
+    pub fn server(&self) -> Server {
+        let address = self.socket.local_addr().expect("an address").as_socket().expect("of the internet");
+        Server::new(Address::Tcp { host: "127.0.0.1".into(), port: address.port() })
+    }
+}
+
 /// Reads once; returns how much came.
 pub fn read_some(peer: &mut TcpStream) -> usize {
     peer.read(&mut [0; 1 << 16]).unwrap_or(0)

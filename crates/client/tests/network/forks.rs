@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use fork::{Fork, fork, waitpid};
 use larder_client::limit::{Limit, Limiter, OnFailure};
-use larder_client::{Options, Put};
+use larder_client::{Client, Options, Put};
 
-use crate::fake::{Fake, hasty, opaque, read_line};
+use crate::fake::{Closed, Fake, hasty, opaque, read_line};
 use crate::servers::each;
 
 #[test]
@@ -85,9 +85,13 @@ fn a_child_forked_while_other_threads_are_busy_does_not_hang() {
             let _ = write!(peer, "EN{}\r\n", opaque(&line));
         }
     });
-    let client = fake.client(Options { connections_max: 2, ..Options::default() });
+    let patient = Duration::from_secs(5);
+    let options =
+        Options { connections_max: 2, connect_timeout: patient, timeout: patient, ..Options::default() };
+    let client = fake.client(options.clone());
     // Nothing listens at the limiter's server, so it counts in this process, under a lock.
-    let nowhere = Fake::start(|_, _| {}).client(hasty());
+    let closed = Closed::new();
+    let nowhere = Client::new([closed.server()], options).expect("there is a server");
     let limiter = Limiter::new(nowhere, OnFailure::Local);
     let limit = Limit::gcra(1_000_000, Duration::from_secs(1));
     let is_over = AtomicBool::new(false);
@@ -127,7 +131,7 @@ fn child_ends(work: impl Fn() -> bool) -> bool {
         if let Some((_, status)) = ended {
             return status.exit_status() == Some(0);
         }
-        if began.elapsed() > Duration::from_secs(10) {
+        if began.elapsed() > Duration::from_secs(20) {
             let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
             let _ = waitpid(child);
             return false;
