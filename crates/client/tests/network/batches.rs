@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use larder_client::{Client, Error, Options, Put};
 
-use crate::fake::{Fake, hang, opaque, read_line};
+use crate::fake::{Fake, hang, opaque, patient, read_line};
 use crate::servers::{client_of, fleets};
 
 /// Values that differ by key, of one size.
@@ -33,7 +33,7 @@ fn round_trip(client: &Client, items: &[(String, Vec<u8>)]) {
 fn batches_of_all_shapes_pass_in_both_directions() {
     for fleet in fleets(3, &["-I", "4m"]) {
         for servers in 1..=3 {
-            let client = client_of(&fleet[..servers], Options::default());
+            let client = client_of(&fleet[..servers], patient());
             for (count, size) in
                 [(0, 0), (1, 0), (1, 1), (7, 100), (1000, 100), (10_000, 3000), (100, 1_000_000)]
             {
@@ -46,7 +46,7 @@ fn batches_of_all_shapes_pass_in_both_directions() {
 #[test]
 fn a_batch_holds_hits_misses_and_bad_keys_each_in_its_place() {
     for fleet in fleets(3, &[]) {
-        let client = client_of(&fleet, Options::default());
+        let client = client_of(&fleet, patient());
         let items = items(300, 10);
         client.set_many(&items, Put::default());
         let mut keys: Vec<String> = Vec::new();
@@ -69,7 +69,7 @@ fn a_batch_holds_hits_misses_and_bad_keys_each_in_its_place() {
 #[test]
 fn a_batch_refused_in_parts_stores_the_rest() {
     for fleet in fleets(2, &[]) {
-        let client = client_of(&fleet, Options::default());
+        let client = client_of(&fleet, patient());
         let mut items = items(20, 10);
         items[3].1 = vec![0; 2 << 20];
         items[11].0 = String::new();
@@ -88,8 +88,8 @@ fn a_server_that_hangs_fails_its_own_keys_only() {
     for fleet in fleets(2, &[]) {
         let hung = Fake::start(|_, peer| hang(peer));
         let servers = fleet.iter().map(|daemon| daemon.server()).chain([hung.server()]);
-        let timeout = Duration::from_millis(300);
-        let client = Client::new(servers, Options { timeout, ..Options::default() }).expect("servers");
+        let timeout = Duration::from_secs(1);
+        let client = Client::new(servers, Options { timeout, ..patient() }).expect("servers");
         let items = items(300, 1000);
         for (result, (key, _)) in client.set_many(&items, Put::default()).into_iter().zip(&items) {
             let is_hung = client.server_of(key.as_bytes()) == 2;
@@ -102,12 +102,7 @@ fn a_server_that_hangs_fails_its_own_keys_only() {
 #[test]
 fn threads_with_batches_over_the_same_servers_do_not_wait_for_each_other_for_ever() {
     for fleet in fleets(3, &[]) {
-        let limits = Options {
-            connections_max: 2,
-            connect_timeout: Duration::from_secs(20),
-            timeout: Duration::from_secs(20),
-            ..Options::default()
-        };
+        let limits = Options { connections_max: 2, ..patient() };
         let client = client_of(&fleet, limits);
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -130,7 +125,7 @@ fn a_server_that_answers_at_length_while_it_is_written_to_is_no_deadlock() {
             peer.write_all(format!("HD c1 {letters}{}\r\n", opaque(&line)).as_bytes()).expect("it is taken");
         }
     });
-    let client = fake.client(Options { timeout: Duration::from_secs(5), ..Options::default() });
+    let client = fake.client(Options { timeout: Duration::from_secs(5), ..patient() });
     let stored = client.set_many(&items(10_000, 3000), Put::default());
     assert!(stored.iter().all(|stored| matches!(stored, Ok(Some(1)))), "{:?}", stored.last());
 }

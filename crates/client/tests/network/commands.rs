@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use larder_client::{Cas, Client, Count, Error, Fetch, Fetched, Options, Put};
+use larder_client::{Cas, Client, Count, Error, Fetch, Fetched, Put};
 
+use crate::fake::patient;
 use crate::servers::{each, each_on_unix_socket};
 
 /// Runs a check on a client of each server.
 fn on_each(check: impl Fn(&Client)) {
     for daemon in each(&[]) {
-        check(&daemon.client(Options::default()));
+        check(&daemon.client(patient()));
     }
 }
 
@@ -193,7 +194,7 @@ fn an_early_renewal_is_one_clients() {
 #[test]
 fn a_current_copy_costs_no_value_and_an_old_server_sends_it_again() {
     for daemon in each(&[]) {
-        let client = daemon.client(Options::default());
+        let client = daemon.client(patient());
         let cas =
             client.set(b"k", b"value", Put { flags: 3, exptime: 50 }).expect("stored").expect("a cas unique");
         let fetch = Fetch { unless_cas: Some(cas), ..Fetch::default() };
@@ -284,7 +285,7 @@ fn a_value_too_large_is_refused_and_the_connection_stays() {
 #[test]
 fn a_unix_socket_serves_as_well() {
     for daemon in each_on_unix_socket() {
-        let client = daemon.client(Options::default());
+        let client = daemon.client(patient());
         client.set(b"k", b"v", Put::default()).expect("it is stored");
         assert_eq!(value(&client, b"k"), Some(b"v".to_vec()));
     }
@@ -294,7 +295,7 @@ fn a_unix_socket_serves_as_well() {
 fn threads_share_a_client_and_no_increment_is_lost() {
     for daemon in each(&[]) {
         for threads in [1, 2, 4, 64] {
-            let client = daemon.client(Options { timeout: Duration::from_secs(20), ..Options::default() });
+            let client = daemon.client(patient());
             client.set(b"n", b"0", Put::default()).expect("it is stored");
             let one = || client.incr(b"n", 1).expect("it answers").expect("it is there");
             let count = || (0..500).map(|_| one()).collect::<Vec<u64>>();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use larder_client::{Client, Clock, Error, OnDown, Options, Put, Thresholds, Word};
 
-use crate::fake::{Closed, Fake, hasty, opaque, read_line};
+use crate::fake::{Closed, Fake, hasty, opaque, patient, read_line};
 use crate::servers::{client_of, fleets};
 
 /// A clock that moves when the test says so.
@@ -22,7 +22,7 @@ impl Clock for Hand {
 
 fn simulated(clock: &Arc<Hand>, on_down: OnDown) -> Options {
     let breaker = Thresholds { failures: 3, open_ms: 1000, open_ms_max: 4000, probe_ms: 500 };
-    Options { clock: clock.clone(), breaker, on_down, ..hasty() }
+    Options { clock: clock.clone(), breaker, on_down, retry_percent: 0, ..patient() }
 }
 
 /// A memcached of a kind: every get is a miss, unless it is told to hang up. Counts requests.
@@ -177,7 +177,7 @@ fn with_all_servers_down_the_error_says_so() {
 fn all_connections_in_use_is_an_error_after_a_wait() {
     let fake = Fake::start(|_, mut peer| {
         while let Some(line) = read_line(&mut peer) {
-            std::thread::sleep(Duration::from_millis(600));
+            std::thread::sleep(Duration::from_millis(1500));
             let _ = write!(peer, "EN{}\r\n", opaque(&line));
         }
     });
@@ -190,10 +190,12 @@ fn all_connections_in_use_is_an_error_after_a_wait() {
     let client = fake.client(options);
     std::thread::scope(|scope| {
         let slow = scope.spawn(|| client.get(b"k"));
-        std::thread::sleep(Duration::from_millis(200));
+        while fake.connections() == 0 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         assert!(matches!(client.get(b"k"), Err(Error::Busy { max: 1, .. })));
         assert!(matches!(slow.join().expect("it asks"), Ok(None)));
-        // Whoever waits long enough gets it.
+        // Once it is free it is used again.
         assert!(matches!(client.get(b"k"), Ok(None)));
     });
     assert_eq!(fake.connections(), 1);

@@ -121,5 +121,11 @@ pub fn hang(mut peer: TcpStream) {
 
 /// Time limits that a test can wait for.
 pub fn hasty() -> Options {
-    Options { timeout: Duration::from_millis(200), retry_percent: 0, ..Options::default() }
+    Options { timeout: Duration::from_millis(500), retry_percent: 0, ..Options::default() }
+}
+
+/// Time limits that a busy machine does not reach.
+pub fn patient() -> Options {
+    let patience = Duration::from_secs(20);
+    Options { connect_timeout: patience, timeout: patience, ..Options::default() }
 }

@@ -49,7 +49,7 @@ fn a_late_answer_is_never_taken_for_anothers() {
     let fake = Fake::start(|number, mut peer| {
         while let Some(line) = read_line(&mut peer) {
             if number == 0 {
-                std::thread::sleep(Duration::from_millis(400));
+                std::thread::sleep(Duration::from_millis(1200));
             }
             let key = line.split(' ').nth(1).unwrap_or_default();
             let _ = write!(peer, "VA {} f0{}\r\n{key}\r\n", key.len(), opaque(&line));
@@ -89,10 +89,10 @@ fn a_drip_of_bytes_ends_with_the_call_s_own_limit() {
             std::thread::sleep(Duration::from_millis(20));
         }
     });
-    let call_timeout = Duration::from_millis(500);
+    let call_timeout = Duration::from_millis(400);
     let client = fake.client(Options { call_timeout, ..hasty() });
     let began = Instant::now();
-    assert!(matches!(client.get(b"k"), Err(Error::Timeout { limit_ms: 500, .. })));
+    assert!(matches!(client.get(b"k"), Err(Error::Timeout { limit_ms: 400, .. })));
     assert!(began.elapsed() < Duration::from_secs(5));
     let lone = began.elapsed();
     let keys = ["a", "b"];

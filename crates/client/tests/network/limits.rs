@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use larder_client::limit::{Algorithm, Limit, Limiter, OnFailure};
-use larder_client::{Clock, Error, Options, Put};
+use larder_client::{Clock, Error, Put};
 
-use crate::fake::{Fake, hasty};
+use crate::fake::{Fake, patient};
 use crate::servers::{Daemon, client_of, each, fleets};
 
 /// A clock that moves when the test says so; the time of day of some day in milliseconds.
@@ -26,10 +26,6 @@ fn hand() -> Arc<Hand> {
 
 fn all(count: u64, period: Duration) -> [Limit; 3] {
     [Limit::fixed_window(count, period), Limit::sliding_window(count, period), Limit::gcra(count, period)]
-}
-
-fn patient() -> Options {
-    Options { timeout: Duration::from_secs(20), ..Options::default() }
 }
 
 #[test]
@@ -131,7 +127,7 @@ fn an_item_that_is_no_count_is_a_failure_or_overwritten_and_never_a_panic() {
 fn while_servers_fail_the_choice_decides_and_after_that_the_servers() {
     for mut daemons in fleets(1, &[]) {
         let mut daemon: Daemon = daemons.remove(0);
-        let client = daemon.client(hasty());
+        let client = daemon.client(patient());
         let limiters = [OnFailure::Open, OnFailure::Closed, OnFailure::Local]
             .map(|choice| Limiter::with_clock(client.clone(), choice, hand()));
         let passed = |limiter: &Limiter, limit: &Limit, key: &str| {
