@@ -40,6 +40,7 @@
 mod base64;
 mod encode;
 mod limits;
+mod login;
 mod opcode;
 mod parse;
 mod reject;
@@ -51,7 +52,8 @@ mod token;
 
 pub use encode::{cachedump_line, metadump_line, mgdump_line, uri_encode};
 pub use limits::{KEY_BYTES_MAX, Limits};
-pub use parse::{BINARY_HEADER_BYTES, Step, Wire, body_tail_is_valid, detect, parse};
+pub use login::{Login, LoginReply, Verdict, Wish};
+pub use parse::{BINARY_HEADER_BYTES, Step, Wire, body_tail_is_valid, detect, parse, parse_unauthenticated};
 pub use reject::Reject;
 pub use reply::{ItemInfo, Outcome, OwnedReply, Reply, Verb};
 pub use request::{

@@ -21,6 +21,8 @@ pub struct Limits {
     pub meta_tokens_max: usize,
     /// The longest opaque token, its `O` included.
     pub opaque_bytes_max: usize,
+    /// The longest message with credentials, in bytes. memcached takes at most 255 of them out of its file.
+    pub login_bytes_max: usize,
     /// The longest value a text line may announce. Far above what a server will store: up to here the data
     /// is swallowed, beyond it the line is not believed.
     pub value_bytes_max: u32,
@@ -29,7 +31,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// memcached's numbers, and one of our own where it has none (`get_line_bytes_max`).
+    /// memcached's numbers, and our own where it has none (`get_line_bytes_max`, `login_bytes_max`).
     pub const MEMCACHED: Limits = Limits {
         line_bytes_max: 2048,
         get_line_bytes_max: 1024 * 1024,
@@ -37,6 +39,7 @@ impl Limits {
         key_bytes_max: KEY_BYTES_MAX,
         meta_tokens_max: 20,
         opaque_bytes_max: 32,
+        login_bytes_max: 2048,
         value_bytes_max: i32::MAX as u32 - 2,
         binary_head_bytes_max: 24 + 20 + KEY_BYTES_MAX,
     };

@@ -4,6 +4,7 @@ mod admin;
 mod binary;
 mod classic;
 mod frame;
+mod login;
 mod meta;
 mod meta_flags;
 mod number;
@@ -34,6 +35,15 @@ pub fn parse(wire: Wire, input: &[u8]) -> Step<'_> {
     match wire {
         Wire::Text => text::parse(input),
         Wire::Binary => binary::parse(input),
+    }
+}
+
+/// Parses the front of the input of a connection that must authenticate first: a login, a request that anybody
+/// may send, or a refusal of anything else. It reads no key and no value.
+pub fn parse_unauthenticated(wire: Wire, input: &[u8]) -> Step<'_> {
+    match wire {
+        Wire::Text => login::parse_text(input),
+        Wire::Binary => login::parse_binary(input),
     }
 }
 

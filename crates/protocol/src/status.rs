@@ -8,6 +8,7 @@ pub(crate) const INVALID: u16 = 0x04;
 pub(crate) const NOT_STORED: u16 = 0x05;
 pub(crate) const NON_NUMERIC: u16 = 0x06;
 pub(crate) const AUTH: u16 = 0x20;
+pub(crate) const AUTH_CONTINUE: u16 = 0x21;
 pub(crate) const UNKNOWN: u16 = 0x81;
 pub(crate) const OUT_OF_MEMORY: u16 = 0x82;
 pub(crate) const INTERNAL: u16 = 0x84;

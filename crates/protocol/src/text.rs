@@ -97,3 +97,13 @@ pub const TOO_MANY_CONNECTIONS: &str = "ERROR Too many open connections";
 
 /// Text authentication: a command before it.
 pub const AUTH_REQUIRED: &str = "CLIENT_ERROR unauthenticated";
+/// Text authentication: no such user, or another password.
+pub const AUTH_FAILED: &str = "CLIENT_ERROR authentication failure";
+/// Text authentication: the value is longer than any credentials.
+pub const AUTH_TOO_LONG: &str = "CLIENT_ERROR auth token too long";
+/// Text authentication: the value is not a user, a blank and a password.
+pub const AUTH_BAD_FORMAT: &str = "CLIENT_ERROR bad authentication token format";
+/// Text authentication: the value was not followed by CR LF.
+pub const AUTH_BAD_END: &str = "CLIENT_ERROR bad command line termination";
+/// The user lacks the right to this command or key; memcached has no such rights.
+pub const PERMISSION_DENIED: &str = "CLIENT_ERROR permission denied";

@@ -78,7 +78,6 @@ fn classic_outcomes() {
         (Outcome::TooLarge, "SERVER_ERROR object too large for cache"),
         (Outcome::OutOfMemory, "SERVER_ERROR out of memory storing object"),
         (Outcome::BadDataChunk, "CLIENT_ERROR bad data chunk"),
-        (Outcome::Unauthenticated, "CLIENT_ERROR unauthenticated"),
         (Outcome::Failed { reason: "the device failed" }, "SERVER_ERROR the device failed"),
     ] {
         assert_eq!(ends(b"set a 0 0 1\r\nx\r\n", b"a", outcome), format!("{line}\r\n"));

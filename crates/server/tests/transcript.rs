@@ -112,7 +112,7 @@ fn requests(mut sent: &[u8]) -> Vec<&[u8]> {
     while let Some(first) = sent.first() {
         let len = match parse(detect(*first), sent) {
             Step::Request { len, .. } => len,
-            Step::Reject { len, swallow, .. } => len + swallow as usize,
+            Step::Reject { len, swallow, .. } | Step::Login { len, swallow, .. } => len + swallow as usize,
             Step::Body { .. } | Step::Incomplete { .. } | Step::Close => sent.len(),
         };
         let (request, rest) = sent.split_at(len.min(sent.len()));

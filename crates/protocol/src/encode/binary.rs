@@ -139,7 +139,7 @@ pub(super) fn outcome(
             _ => (status::OUT_OF_MEMORY, None),
         },
         Outcome::BadDataChunk => (status::INVALID, None),
-        Outcome::FlushNotAllowed | Outcome::Unauthenticated => (status::AUTH, None),
+        Outcome::FlushNotAllowed => (status::AUTH, None),
         Outcome::Failed { reason } => (status::INTERNAL, Some(reason)),
     };
     error(out, opcode, opaque, status, text.unwrap_or_else(|| status::words(status)));

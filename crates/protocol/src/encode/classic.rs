@@ -61,7 +61,6 @@ pub(super) fn error(out: &mut Vec<u8>, verb: Verb, outcome: Outcome) {
         Outcome::BadDataChunk => text::BAD_DATA_CHUNK,
         Outcome::Reset => "RESET",
         Outcome::FlushNotAllowed => text::FLUSH_NOT_ALLOWED,
-        Outcome::Unauthenticated => text::AUTH_REQUIRED,
         Outcome::Failed { reason } => {
             out.extend_from_slice(b"SERVER_ERROR ");
             reason

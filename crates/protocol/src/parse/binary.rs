@@ -8,6 +8,7 @@
 
 use super::step::Step;
 use crate::limits::LIMITS;
+use crate::login::{Login, LoginReply, MECHANISM, Wish, plain_credentials};
 use crate::opcode as op;
 use crate::reject::Reject;
 use crate::reply::Reply;
@@ -94,7 +95,7 @@ pub(super) fn parse(input: &[u8]) -> Step<'_> {
         Some(true) => {}
     }
     if matches!(header.opcode, op::SASL_LIST | op::SASL_AUTH | op::SASL_STEP) {
-        return refuse(status::UNKNOWN, header.body_len as u64, false);
+        return login(&header, rest);
     }
     let head = HEADER_LEN + header.extras_len + header.key_len;
     let Some((extras, rest)) = rest.split_at_checked(header.extras_len) else {
@@ -105,6 +106,40 @@ pub(super) fn parse(input: &[u8]) -> Step<'_> {
     };
     let value_len = header.body_len - header.extras_len - header.key_len;
     request(&header, head, extras, key, rest, value_len)
+}
+
+/// Turns a SASL request into a step. `rest` follows the header.
+fn login<'a>(header: &RequestHeader, rest: &'a [u8]) -> Step<'a> {
+    let reply = LoginReply::binary(header.opcode, header.opaque);
+    let step = |wish, len, swallow| Step::Login { login: Login { wish, reply }, len, swallow };
+    if header.opcode == op::SASL_LIST {
+        return step(Wish::Mechanisms, HEADER_LEN, 0);
+    }
+    if header.body_len > header.key_len + LIMITS.login_bytes_max {
+        return step(Wish::Invalid, HEADER_LEN, header.body_len as u64);
+    }
+    let len = HEADER_LEN + header.body_len;
+    let Some(body) = rest.get(..header.body_len) else {
+        return Step::Incomplete { need: len };
+    };
+    let (mechanism, message) = body.split_at_checked(header.key_len).unwrap_or_default();
+    let is_step = header.opcode == op::SASL_STEP;
+    let wish = match (mechanism == MECHANISM.as_bytes(), message) {
+        (false, _) => Wish::Invalid,
+        (true, []) if !is_step => Wish::Begin,
+        (true, message) => plain_credentials(message, is_step),
+    };
+    step(wish, len, 0)
+}
+
+/// Returns the refusal of a request that a connection may send only once it is authenticated; None for others, and
+/// while the header is not all there.
+pub(super) fn unauthenticated(input: &[u8]) -> Option<Step<'_>> {
+    let header = RequestHeader::read(input.first_chunk()?)?;
+    let is_open = matches!(header.opcode, op::SASL_LIST | op::SASL_AUTH | op::SASL_STEP | op::VERSION);
+    let is_broken = header.key_len + header.extras_len > header.body_len;
+    let reject = Reject::binary(header.opcode, header.opaque, status::AUTH);
+    (!is_open && !is_broken).then_some(Step::Reject { reject, len: HEADER_LEN, swallow: 0, close: true })
 }
 
 /// Turns a head whose lengths are right into a request. `rest` follows the key.

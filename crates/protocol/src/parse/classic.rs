@@ -114,10 +114,13 @@ pub(super) fn store<'a>(
     })
 }
 
+/// The longest value that a line may announce.
+pub(super) const VALUE_BYTES_MAX: u32 = LIMITS.value_bytes_max;
+
 /// The announced length of a value, if it can be one.
 #[inline]
 pub(super) fn value_len(token: &[u8]) -> Option<u32> {
-    number::digits(token).and_then(|len| u32::try_from(len).ok()).filter(|len| *len <= LIMITS.value_bytes_max)
+    number::digits(token).and_then(|len| u32::try_from(len).ok()).filter(|len| *len <= VALUE_BYTES_MAX)
 }
 
 /// `delete <key> [anything] [noreply]`: old clients send a time, which means nothing.

@@ -1,5 +1,6 @@
 //! The result of parsing: one step for the caller to take.
 
+use crate::login::Login;
 use crate::reject::Reject;
 use crate::request::{Request, Store};
 
@@ -41,6 +42,15 @@ pub enum Step<'a> {
         swallow: u64,
         /// Close once the answer is sent.
         close: bool,
+    },
+    /// A request to authenticate. Consume `len`, then discard `swallow` further bytes.
+    Login {
+        /// The request.
+        login: Login<'a>,
+        /// Consume this many bytes.
+        len: usize,
+        /// Then discard this many.
+        swallow: u64,
     },
     /// Close without an answer: this is no client of ours.
     Close,

@@ -36,8 +36,6 @@ pub enum Outcome {
     Reset,
     /// `flush_all` is disabled.
     FlushNotAllowed,
-    /// The connection must authenticate first.
-    Unauthenticated,
     /// The server could not do it, and why; the reason is one line without a line end.
     Failed {
         /// For people; no client matches it.

@@ -1,22 +1,41 @@
 //! What must hold for any bytes whatever. Called by the crate's own test and by the fuzz target.
 
-use larder_protocol::{ItemInfo, Limits, Outcome, Reply, Request, Step, Verb, Wire, parse};
+use larder_protocol::{
+    ItemInfo, Limits, Outcome, Reply, Request, Step, Verb, Verdict, Wire, parse, parse_unauthenticated,
+};
 
 /// Parses `data` as either wire and checks every property on the way; panics where one does not hold.
 pub fn check(data: &[u8]) {
     for wire in [Wire::Text, Wire::Binary] {
-        check_wire(wire, data);
+        check_wire(parse, wire, data);
+        check_wire(only_open_requests, wire, data);
     }
 }
 
-fn check_wire(wire: Wire, data: &[u8]) {
+type Parse = for<'a> fn(Wire, &'a [u8]) -> Step<'a>;
+
+/// As a connection that has not authenticated parses; what it may ask reaches no item.
+fn only_open_requests(wire: Wire, data: &[u8]) -> Step<'_> {
+    let step = parse_unauthenticated(wire, data);
+    assert!(
+        match &step {
+            Step::Request { request, .. } => matches!(request, Request::Version(_)) && wire == Wire::Binary,
+            Step::Body { .. } => false,
+            _ => true,
+        },
+        "before authentication: {step:?}"
+    );
+    step
+}
+
+fn check_wire(parse: Parse, wire: Wire, data: &[u8]) {
     let mut rest = data;
     let mut out = Vec::new();
     // An empty input waits for something.
     loop {
         let step = parse(wire, rest);
         assert_eq!(step, parse(wire, rest), "parsing is a function of its input");
-        prefixes_agree(wire, rest, &step);
+        prefixes_agree(parse, wire, rest, &step);
         let consumed = match step {
             Step::Incomplete { need } => {
                 assert!(need > rest.len());
@@ -48,6 +67,19 @@ fn check_wire(wire: Wire, data: &[u8]) {
                 }
                 len + swallow as usize
             }
+            Step::Login { login, len, swallow } => {
+                assert!(len > 0 && len <= rest.len());
+                assert!(swallow <= u64::from(u32::MAX));
+                for verdict in [Verdict::Accepted, Verdict::Refused, Verdict::Continue, Verdict::Unknown] {
+                    out.clear();
+                    login.reply.encode(&mut out, verdict);
+                    assert!(if wire == Wire::Text { out.ends_with(b"\r\n") } else { out.len() >= 24 });
+                }
+                if swallow > (rest.len() - len) as u64 {
+                    return;
+                }
+                len + swallow as usize
+            }
             Step::Close => return,
         };
         rest = &rest[consumed..];
@@ -55,9 +87,9 @@ fn check_wire(wire: Wire, data: &[u8]) {
 }
 
 /// A shorter input never says anything that the longer one takes back.
-fn prefixes_agree(wire: Wire, input: &[u8], step: &Step<'_>) {
+fn prefixes_agree(parse: Parse, wire: Wire, input: &[u8], step: &Step<'_>) {
     let end = match step {
-        Step::Request { len, .. } | Step::Reject { len, .. } => *len,
+        Step::Request { len, .. } | Step::Reject { len, .. } | Step::Login { len, .. } => *len,
         Step::Body { head, .. } => *head + 8,
         Step::Incomplete { .. } | Step::Close => input.len(),
     }
@@ -65,17 +97,19 @@ fn prefixes_agree(wire: Wire, input: &[u8], step: &Step<'_>) {
     // All cuts of what is short; of what is long, those near either end and some between.
     let stride = 1 + end / 64;
     for cut in (0..end).filter(|cut| *cut < 32 || end - cut < 8 || cut % stride == 0) {
-        agree(wire, &input[..cut], step);
+        agree(parse, wire, &input[..cut], step);
     }
 }
 
-fn agree(wire: Wire, prefix: &[u8], whole: &Step<'_>) {
+fn agree(parse: Parse, wire: Wire, prefix: &[u8], whole: &Step<'_>) {
     let early = parse(wire, prefix);
     match (&early, whole) {
         (Step::Incomplete { need }, whole) => {
             assert!(*need > prefix.len());
             match whole {
-                Step::Request { len, .. } | Step::Reject { len, .. } => assert!(need <= len),
+                Step::Request { len, .. } | Step::Reject { len, .. } | Step::Login { len, .. } => {
+                    assert!(need <= len);
+                }
                 Step::Body { head, .. } => assert!(need <= head),
                 Step::Incomplete { .. } | Step::Close => {}
             }

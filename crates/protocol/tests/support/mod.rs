@@ -4,7 +4,7 @@
 pub mod corpus;
 pub mod fuzz_body;
 
-use larder_protocol::{ItemInfo, Outcome, Request, Step, Wire, body_tail_is_valid, detect, parse};
+use larder_protocol::{ItemInfo, Outcome, Request, Step, Verdict, Wire, body_tail_is_valid, detect, parse};
 
 /// How a connection takes the value of a store that has not arrived whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,6 +82,11 @@ pub fn events<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, bodies: Bodies) ->
                     }
                     len
                 }
+                Step::Login { login, len, swallow: more } => {
+                    events.push(format!("{login:?}"));
+                    swallow = more;
+                    len
+                }
                 Step::Close => {
                     events.push("close".into());
                     return events;
@@ -153,6 +158,10 @@ pub fn said(input: &[u8]) -> (Vec<u8>, bool) {
                 if close {
                     return (out, true);
                 }
+                len as u64 + swallow
+            }
+            Step::Login { login, len, swallow } => {
+                login.reply.encode(&mut out, Verdict::Unknown);
                 len as u64 + swallow
             }
             Step::Close => return (out, true),

@@ -2,7 +2,7 @@
 //! in order.
 
 use arrayvec::ArrayVec;
-use larder_protocol::{Limits, Request, Step, Wire, detect, parse};
+use larder_protocol::{Limits, Request, Step, Verdict, Wire, detect, parse};
 use larder_store::KeyHash;
 
 use super::commands::Prefetch;
@@ -221,6 +221,11 @@ impl Session {
                 }
                 Begun::WaitForAll => None,
             },
+            Step::Login { ref login, len, swallow } => {
+                login.reply.encode(self.out.tail(), Verdict::Unknown);
+                self.swallow = swallow;
+                Some(len)
+            }
             Step::Request { .. } | Step::Incomplete { .. } => unreachable!("handled by the caller"),
         }
     }
