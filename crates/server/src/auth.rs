@@ -1,0 +1,72 @@
+//! Users and their rights: the table of users, read from a file, and the requests that each of them may send.
+//!
+//! ```text
+//!   file --> table (digests of the credentials) --> rights (of one user, kept by its connections)
+//!                     throttle (when a login is answered)
+//! ```
+//!
+//! Until the file is read, the table is empty, and every login fails.
+
+mod file;
+mod rights;
+mod table;
+mod throttle;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+pub use rights::{Rights, Role};
+
+use table::Table;
+use throttle::Throttle;
+
+/// The users of a daemon, and how many logins failed of late.
+pub struct Auth {
+    path: PathBuf,
+    table: Mutex<Arc<Table>>,
+    throttle: Mutex<Throttle>,
+}
+
+/// The outcome of reading the file.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The number of users.
+    pub users: usize,
+    /// A reason to change the file's permissions, with the remedy.
+    pub warning: Option<String>,
+}
+
+impl Auth {
+    /// Returns an empty table, with which every login fails.
+    pub fn new(path: &Path) -> Auth {
+        Auth { path: path.to_path_buf(), table: Mutex::default(), throttle: Mutex::default() }
+    }
+
+    /// Reads the file, and lets in the users it names from now on. Connections that are authenticated stay so, as in
+    /// memcached.
+    ///
+    /// # Errors
+    /// The problem with the file and its remedy. The users are the same as before then.
+    pub fn load(&self) -> Result<Loaded, String> {
+        let shown = self.path.display();
+        let (bytes, warning) = file::read(&self.path).map_err(|problem| format!("{shown}: {problem}"))?;
+        let table = Table::parse(&bytes).map_err(|problem| format!("{shown}: {problem}"))?;
+        let users = table.users();
+        *self.table.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(table);
+        Ok(Loaded { users, warning: warning.map(|warning| format!("{shown}: {warning}")) })
+    }
+
+    /// Returns the rights of the user with these credentials. The time it takes depends on their length and the number
+    /// of users alone.
+    pub fn check(&self, user: &[u8], password: &[u8]) -> Option<Arc<Rights>> {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        table.check(user, password)
+    }
+
+    /// Counts a login, and returns how long its answer has to wait. `failures` are those of its connection in a row,
+    /// this one included; 0 for a login that succeeds.
+    pub fn delay(&self, failures: u32, now: Instant) -> Duration {
+        self.throttle.lock().unwrap_or_else(PoisonError::into_inner).delay(failures, now)
+    }
+}
