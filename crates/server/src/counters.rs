@@ -35,7 +35,7 @@ counters! {
     get_hits get_misses get_hits_ram get_hits_ssd
     delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits
     cas_misses cas_hits cas_badval touch_hits touch_misses
-    store_too_large store_no_memory total_items
+    store_too_large store_no_memory total_items auth_cmds auth_errors requests_denied
     bytes_read bytes_written total_connections rejected_connections
     listen_disabled_num time_in_listen_disabled_us conn_yields idle_kicks
     unread_kicks unsent_kicks key_listings

@@ -18,7 +18,7 @@ use crate::config::{Config, Io};
 use crate::listener::Listener;
 use crate::shared::Shared;
 use crate::startup::notice::{self, Notice};
-use crate::startup::{descriptors, greeting, listen, memory, ssd};
+use crate::startup::{descriptors, greeting, listen, memory, ssd, users};
 use crate::worker::{Inbox, Worker};
 use crate::{budget, log, process};
 
@@ -60,6 +60,8 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
         process::lock_memory().map_err(|error| format!("cannot lock memory: {error}; raise ulimit -l"))?;
     }
     let (kind, io) = io_kind(&config, ssd.files.is_empty())?;
+    // As the user that reads it again on SIGHUP.
+    let users = users::open(&config)?;
     let memory::Opened { store, clock, saving, said } = memory::open_store(&config, &mut ssd)?;
     // From here on a signal ends the daemon in order, although the signal is read later.
     let signals =
@@ -67,7 +69,9 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     let listeners = bound.listen(&config)?;
     // Last of all that can fail: a daemon whose files can be read serves.
     let notices = announce(&config, &listeners)?;
-    let shared = Arc::new(Shared::new(store, clock, config, io));
+    let mut shared = Shared::new(store, clock, config, io);
+    shared.auth = users;
+    let shared = Arc::new(shared);
     if let Some(port) = listeners.iter().find_map(|listener| listener.port) {
         shared.tcp_port.store(u32::from(port), Relaxed);
     }
@@ -128,11 +132,11 @@ fn serve(
     let watch_signals = signals.handle();
     let watcher = thread::Builder::new().name("larder-signals".into()).spawn(move || {
         for signal in &mut signals {
-            // Nothing is reloaded yet: SIGHUP is only kept from ending the daemon.
             if signal != SIGHUP {
                 stopper.stop();
                 break;
             }
+            users::reload(stopper.auth.as_ref());
         }
     });
     let result = work(shared, listeners, devices, kind);

@@ -13,8 +13,8 @@ pub struct Listener {
     pub name: String,
     /// Its TCP port, if it has one.
     pub port: Option<u16>,
-    /// Whether it is reached by every address of this host.
-    pub is_on_every_interface: bool,
+    /// Whether other hosts may reach it.
+    pub is_exposed: bool,
     /// The file of a Unix socket: its device and inode.
     pub(crate) file: Option<(PathBuf, u64, u64)>,
 }

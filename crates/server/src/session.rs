@@ -19,6 +19,7 @@
 mod commands;
 mod echo;
 mod input;
+mod login;
 mod output;
 mod read;
 mod receive;
@@ -30,11 +31,12 @@ use larder_protocol::Wire;
 use larder_store::{OnFull, ReadPlan, Seconds};
 
 use crate::budget::{Budget, LINE_BYTES_MAX};
-use crate::config::Protocol;
+use crate::config::{Config, Protocol};
 use crate::counters::Counters;
 use crate::shared::Shared;
 
 use input::Input;
+use login::Guard;
 use read::{LoadedRead, PENDING_BYTES_MAX, PENDING_MAX, PendingGet};
 use receive::Receiving;
 
@@ -88,6 +90,8 @@ pub enum Wait {
     Drain,
     /// It waits for memory to receive the rest of a long line: see [`Session::receive_line`].
     Line,
+    /// The answer to its login waits. Call [`Session::resume`] now and then.
+    Login,
 }
 
 /// The outcome of executing one request.
@@ -102,6 +106,8 @@ enum Served {
 /// One client's connection, without its socket.
 pub struct Session {
     wire: Option<Wire>,
+    /// Decides what is executed, if the peer has to authenticate.
+    guard: Option<Box<Guard>>,
     /// Bytes received and not consumed yet.
     input: Input,
     /// The output to be sent.
@@ -148,9 +154,10 @@ const REQUEST_COST_BYTES: usize = 4096;
 
 impl Session {
     /// Returns the session of a new connection.
-    pub fn new(protocol: Protocol) -> Session {
+    pub fn new(config: &Config) -> Session {
         Session {
-            wire: match protocol {
+            guard: config.auth_file.is_some().then(Box::default),
+            wire: match config.protocol {
                 Protocol::Auto => None,
                 Protocol::Ascii => Some(Wire::Text),
                 Protocol::Binary => Some(Wire::Binary),
@@ -367,12 +374,15 @@ impl Session {
             }
             Wait::Drain => self.out.bytes() <= output_bytes_max / 2,
             Wait::None => self.wants_turn(),
-            Wait::Room | Wait::Reads | Wait::Read | Wait::Line => false,
+            Wait::Room | Wait::Reads | Wait::Read | Wait::Line | Wait::Login => false,
         }
     }
 
     /// Continues with its input, unless it waits for a [`Wait::Read`].
     pub fn resume(&mut self, ctx: &mut Ctx<'_>) {
+        if self.wait == Wait::Login && !self.finish_login(ctx) {
+            return;
+        }
         if self.wait != Wait::Read {
             self.reads_are_scarce = self.wait == Wait::Reads;
             self.wait = Wait::None;

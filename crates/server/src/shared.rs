@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use larder_store::{Stats, Store};
 
+use crate::auth::Auth;
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -22,6 +23,8 @@ pub struct Shared {
     pub clock: Clock,
     /// As started.
     pub config: Config,
+    /// The users, if connections have to authenticate. Until their file is loaded, nobody is let in.
+    pub auth: Option<Auth>,
     /// One set a worker.
     pub counters: Vec<Counters>,
     /// The time when the daemon started.
@@ -64,6 +67,7 @@ impl Shared {
         Shared {
             store,
             clock,
+            auth: config.auth_file.as_deref().map(Auth::new),
             counters: (0..config.threads).map(|_| Counters::default()).collect(),
             started: Instant::now(),
             verbosity: AtomicU8::new(config.verbosity),

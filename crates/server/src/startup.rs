@@ -10,3 +10,4 @@ pub mod notice;
 pub mod owned_file;
 pub mod ssd;
 pub mod state;
+pub mod users;

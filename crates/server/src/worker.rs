@@ -295,7 +295,7 @@ impl Worker {
 
     /// Makes a connection this worker's own.
     fn adopt(&mut self, socket: OwnedFd) {
-        let token = self.connections.add(socket, self.shared.config.protocol, self.instant);
+        let token = self.connections.add(socket, &self.shared.config, self.instant);
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let watched = self
             .connections
@@ -414,6 +414,9 @@ impl Worker {
                 report(event);
             }
             self.accept_again();
+        }
+        if self.shared.auth.is_some() {
+            self.connections.logins().into_iter().for_each(|token| self.wake(token));
         }
         if let Some(limit) = self.shared.config.idle_timeout {
             for token in self.connections.idle_since(self.instant, limit) {

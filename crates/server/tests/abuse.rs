@@ -240,6 +240,7 @@ impl Abuse {
             Wait::Room | Wait::Reads | Wait::Line => true,
             Wait::OwnReads => gets > 0,
             Wait::Drain => !client.session.out.is_empty(),
+            Wait::Login => false,
         };
         assert!(waits, "{seed}: waits for {:?}, which nobody owes", client.session.wait());
         if client.session.is_over()

@@ -112,7 +112,12 @@ impl Setup {
         }
         add(&of(&["-m", &memory, "-c", &self.connections.to_string(), "-t", &self.threads.to_string()]));
         match &self.listen {
-            Listen::Tcp(at) => add(&of(&["-p", &port, "-l", &at.to_string()])),
+            Listen::Tcp(at) => {
+                add(&of(&["-p", &port, "-l", &at.to_string()]));
+                if self.make == Make::Larder && !at.is_loopback() {
+                    add(&of(&["--insecure-listen"]));
+                }
+            }
             Listen::Unix => add(&of(&["-s", &socket])),
         }
         if is_root {
@@ -238,6 +243,8 @@ mod tests {
         let words = |setup: &Setup| setup.arguments(7, Path::new("/s"), true).join(" ");
         let larder = words(&Setup::new(Make::Larder));
         assert!(larder.contains("-p 7 -l 127.0.0.1 -u root --ssd none"), "{larder}");
+        let other = Setup { listen: Listen::Tcp(Ipv4Addr::new(10, 0, 0, 1)), ..Setup::new(Make::Larder) };
+        assert!(words(&other).contains("-l 10.0.0.1 --insecure-listen"), "{}", words(&other));
         let ssd = Ssd { path: "/f".into(), bytes: 640 * MIB, share: (3, 8) };
         let shared =
             words(&Setup { ssd: Some(ssd.clone()), item_bytes: Some(150), ..Setup::new(Make::Larder) });

@@ -1,7 +1,7 @@
 //! The pages that `-h`, `--help=ext`, `-V` and `-i` print, at most 80 columns wide.
 //!
-//! memcached's own test harness reads `-h` to learn what a server can do: the words `ext_path`, `proxy_config`,
-//! `enable-ssl` and `sasl` would switch on tests of features that are absent here, or differ on purpose. So SSD
+//! memcached's own test harness reads `-h` to learn what a server can do: the words `ext_path`, `proxy_config`
+//! and `enable-ssl` would switch on tests of features that are absent here, or differ on purpose. So SSD
 //! storage under memcached's names has a page of its own, and refused options are not listed.
 
 use super::error::ConfigError;

@@ -272,11 +272,9 @@ mod tests {
 
     #[test]
     fn refused_options_say_what_to_do() {
-        for long in ["enable-ssl", "enable-sasl", "auth-file"] {
-            let error = flag(&mut Layer::default(), long, "yes").unwrap_err();
-            assert!(error.to_string().contains("leave it out"), "{error}");
-            assert_eq!(error.exit_code(), 64);
-        }
+        let error = flag(&mut Layer::default(), "enable-ssl", "yes").unwrap_err();
+        assert!(error.to_string().contains("leave it out"), "{error}");
+        assert_eq!(error.exit_code(), 64);
         assert_eq!(flag(&mut Layer::default(), "enable-ssl", "no"), Ok(()));
     }
 }

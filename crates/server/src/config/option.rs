@@ -22,9 +22,12 @@ pub enum Id {
     UnixSocket,
     UnixMask,
     Listen,
+    InsecureListen,
     ConnLimit,
     ListenBacklog,
     Protocol,
+    AuthFile,
+    EnableSasl,
     Threads,
     MaxReqsPerEvent,
     MemoryLimit,
@@ -52,8 +55,6 @@ pub enum Id {
     SlabMinSize,
     EnableLargepages,
     NapiIds,
-    EnableSasl,
-    AuthFile,
     EnableSsl,
 }
 

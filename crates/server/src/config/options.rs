@@ -98,6 +98,9 @@ pub const OPTIONS: &[Opt] = {
         Network,
         "addresses to listen on, separated by commas; * is every interface, [::1]:11211 an IPv6 address \
          with a port"),
+    opt(Id::InsecureListen, None, "insecure-listen", Flag, NO, Network,
+        "listen on other addresses than loopback without authentication: every host that reaches the port \
+         reads and writes all items"),
     opt(Id::ConnLimit, Some('c'), "conn-limit", number(1, INT_MAX), Is("1024"), Network,
         "most simultaneous connections; the limit on open files is raised to what they need, where that is \
          allowed"),
@@ -105,6 +108,11 @@ pub const OPTIONS: &[Opt] = {
         "length of the kernel's queue of connections to be accepted"),
     opt(Id::Protocol, Some('B'), "protocol", Choice(&["auto", "ascii", "binary"]), Is("auto"), Network,
         "protocol of all connections: ascii, binary, or auto to tell by the first byte"),
+    opt(Id::AuthFile, Some('Y'), "auth-file", Text("FILE"), unset("/etc/larder/users"), Network,
+        "let in only the users in this file, with lines of the form user:password behind sections such as \
+         [read] or [write shop%3A]; SIGHUP reads it again; binary connections need -S too"),
+    opt(Id::EnableSasl, Some('S'), "enable-sasl", Flag, NO, Network,
+        "let the users of -Y in over the binary protocol too, by SASL PLAIN"),
     opt(Id::Threads, Some('t'), "threads", number(1, 1024),
         Computed { how: "the cores this process may use", example: "4" }, Network,
         "event-loop threads"),
@@ -164,12 +172,6 @@ pub const OPTIONS: &[Opt] = {
     ignored('W', Id::DisableWatch, "disable-watch", Flag, NO),
     ignored('N', Id::NapiIds, "napi-ids", number(0, INT_MAX), unset("8")),
 
-    refused('S', Id::EnableSasl, "enable-sasl", Flag,
-        "SASL is not built into this version; restrict connections with a firewall or a Unix socket, or \
-         leave it out"),
-    refused('Y', Id::AuthFile, "auth-file", Text("FILE"),
-        "authentication is not built into this version; restrict connections with a firewall or a Unix \
-         socket, or leave it out"),
     refused('Z', Id::EnableSsl, "enable-ssl", Flag, NO_TLS),
     ]
 };

@@ -34,6 +34,7 @@ pub(super) fn resolve(
     check_bounds(&values)?;
     let (unix_socket, tcp_port) = (unix_socket(&values)?, tcp_port(&values)?);
     check_conflicts(&values, unix_socket.is_some() || tcp_port != TcpPort::Off)?;
+    check_login(&values)?;
     warn(&values, &mut warnings)?;
     Ok(Config {
         personality,
@@ -46,6 +47,8 @@ pub(super) fn resolve(
         conn_limit_fast: word(&raw, "maxconns_fast") == "yes",
         conn_memory_bytes: values.size(Id::ConnMemory)?,
         idle_timeout: idle_timeout(&raw),
+        auth_file: values.path(Id::AuthFile),
+        insecure_listen: values.flag(Id::InsecureListen),
         protocol: protocol(&values),
         threads: values.number(Id::Threads)?,
         reqs_per_event: values.number(Id::MaxReqsPerEvent)?,
@@ -172,7 +175,24 @@ fn idle_timeout(raw: &Layer) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
+/// Checks that every connection that is taken can authenticate, if any has to.
+fn check_login(values: &Values<'_>) -> Result<(), ConfigError> {
+    let (users, sasl) = (values.path(Id::AuthFile).is_some(), values.flag(Id::EnableSasl));
+    if sasl && !users {
+        return Err(ConfigError::Usage("-S: SASL needs users; name their file with -Y".to_string()));
+    }
+    let protocol = values.text(Id::Protocol);
+    let message = "binary connections authenticate by SASL; add -S, or leave out -Y";
+    values.require(Id::Protocol, sasl || !users || protocol != "binary", message)?;
+    let message = "SASL is of the binary protocol alone; leave out -S or -B";
+    values.require(Id::Protocol, !sasl || protocol != "ascii", message)
+}
+
+/// Returns the protocol of connections. With users and without SASL it is text alone, as in memcached.
 fn protocol(values: &Values<'_>) -> Protocol {
+    if values.path(Id::AuthFile).is_some() && !values.flag(Id::EnableSasl) {
+        return Protocol::Ascii;
+    }
     match values.text(Id::Protocol) {
         "ascii" => Protocol::Ascii,
         "binary" => Protocol::Binary,

@@ -87,6 +87,11 @@ pub struct Config {
     pub conn_memory_bytes: u64,
     /// The time after which an idle connection is closed; `None` is never.
     pub idle_timeout: Option<Duration>,
+    /// The users; `None` lets everybody in. With users, `protocol` is text alone unless binary connections can
+    /// authenticate.
+    pub auth_file: Option<PathBuf>,
+    /// Whether everybody may be let in on other addresses than loopback.
+    pub insecure_listen: bool,
     /// The protocol of all connections.
     pub protocol: Protocol,
     /// Event-loop threads, 1 or more.

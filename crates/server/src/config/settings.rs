@@ -63,8 +63,8 @@ impl Config {
             ("cas_enabled", yes_no(self.cas)),
             ("tcp_backlog", self.backlog.to_string()),
             ("binding_protocol", protocol.to_string()),
-            ("auth_enabled_sasl", yes_no(false)),
-            ("auth_enabled_ascii", yes_no(false)),
+            ("auth_enabled_sasl", yes_no(self.auth_file.is_some() && self.protocol != Protocol::Ascii)),
+            ("auth_enabled_ascii", shown_path(self.auth_file.as_deref(), "no")),
             ("item_size_max", self.item_size_max_bytes.to_string()),
             ("maxconns_fast", yes_no(self.conn_limit_fast)),
         ]

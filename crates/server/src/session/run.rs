@@ -2,7 +2,7 @@
 //! in order.
 
 use arrayvec::ArrayVec;
-use larder_protocol::{Limits, Request, Step, Verdict, Wire, detect, parse};
+use larder_protocol::{Limits, Request, Step, Wire, detect, parse};
 use larder_store::KeyHash;
 
 use super::commands::Prefetch;
@@ -18,11 +18,11 @@ const LONG_LINE_BYTES: usize = 16 << 10;
 const _: () = assert!(LINE_BYTES_MAX == Limits::MEMCACHED.get_line_bytes_max);
 
 /// The parsed front of the input.
-struct Batch<'a> {
+pub(super) struct Batch<'a> {
     /// Requests, each with the hash of its single key and its length.
-    requests: ArrayVec<(Request<'a>, KeyHash, usize), BATCH>,
+    pub(super) requests: ArrayVec<(Request<'a>, KeyHash, usize), BATCH>,
     /// The step behind them, if it was parsed and is not a whole request.
-    stop: Option<Step<'a>>,
+    pub(super) stop: Option<Step<'a>>,
 }
 
 /// The requests that one turn may still execute.
@@ -89,7 +89,12 @@ impl Session {
             }
             let wire = *self.wire.get_or_insert_with(|| detect(first));
             let mut batch = Batch { requests: ArrayVec::new(), stop: None };
-            let parsed = parse_batch(ctx, wire, rest, self.batch_max(ctx, &turn), &mut batch);
+            let batch_max = self.batch_max(ctx, &turn);
+            let parsed = match &self.guard {
+                Some(guard) if !guard.is_open() => guard.parse_login(wire, rest, &mut batch),
+                _ => parse_batch(ctx, wire, rest, batch_max, &mut batch),
+            };
+            let parsed = self.guard.as_ref().map_or(parsed, |guard| guard.restrict(ctx, &mut batch, parsed));
             let (executed, served) = self.execute_batch(ctx, rest, &batch, &mut turn);
             at += executed;
             if served == Served::Waits {
@@ -222,7 +227,10 @@ impl Session {
                 Begun::WaitForAll => None,
             },
             Step::Login { ref login, len, swallow } => {
-                login.reply.encode(self.out.tail(), Verdict::Unknown);
+                if ctx.shared.logs(2) {
+                    echo::request(ctx.connection, &input[..len]);
+                }
+                self.log_in(ctx, login);
                 self.swallow = swallow;
                 Some(len)
             }

@@ -64,12 +64,13 @@ fn warnings(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &SsdTie
             Bytes(largest)
         ));
     }
-    if listeners.iter().any(|listener| listener.is_on_every_interface) {
-        warnings.push(
-            "listening on every interface without authentication: any host that reaches the port reads \
-             and writes all items; give -l 127.0.0.1, or keep others out with a firewall"
-                .to_string(),
-        );
+    let exposed = listeners.iter().find(|listener| listener.is_exposed);
+    if let Some(listener) = exposed.filter(|_| config.auth_file.is_none()) {
+        warnings.push(format!(
+            "listening on {} without authentication: any host that reaches the port reads and writes all \
+             items; give -Y FILE or -l 127.0.0.1, or keep others out with a firewall",
+            listener.name
+        ));
     }
     let is_warm = config.memory_file.is_some() || config.state_file.is_some();
     if ssd.was_used() && !is_warm {
@@ -121,7 +122,8 @@ fn introduction(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &Ss
     }
     let (items, size) = (about(items(config, stats, ssd)), Bytes(config.item_size_bytes));
     let _ = writeln!(text, "  room    for about {items} items of {size}");
-    match listeners.first() {
+    // A line to try that had to authenticate first would be no line to try.
+    match listeners.first().filter(|_| config.auth_file.is_none()) {
         Some(Listener { port: Some(port), .. }) => {
             text += "  try     printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\nquit\\r\\n' |\n";
             let _ = writeln!(text, "          bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}; cat >&3; cat <&3'");

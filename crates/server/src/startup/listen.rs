@@ -8,7 +8,7 @@ use std::path::Path;
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use crate::config::{Config, TcpPort, UnixSocket};
+use crate::config::{Config, Personality, TcpPort, UnixSocket};
 use crate::listener::Listener;
 
 /// The addresses of a daemon that does not serve yet. A peer that connects to one is refused, so that a health
@@ -44,6 +44,7 @@ pub fn bind(config: &Config) -> Result<Bound, String> {
             // The kernel picks one port; both families use it.
             let picked = tcp.first().map(|(_, bound)| bound.port()).filter(|_| any_v6 && address.port() == 0);
             let address = SocketAddr::new(address.ip(), picked.unwrap_or(address.port()));
+            check_exposure(config, address)?;
             match bind_tcp(address) {
                 Ok(bound) => tcp.push(bound),
                 Err(_) if any_v6 => {}
@@ -52,6 +53,24 @@ pub fn bind(config: &Config) -> Result<Bound, String> {
         }
     }
     Ok(Bound { tcp })
+}
+
+/// Refuses an address at which other hosts could read and write all items, unless the operator allows it. Under
+/// memcached's name it is allowed, as in memcached, and the greeting warns of it.
+fn check_exposure(config: &Config, address: SocketAddr) -> Result<(), String> {
+    let is_meant = config.insecure_listen || config.personality == Personality::Memcached;
+    if is_meant || config.auth_file.is_some() || is_loopback(address) {
+        return Ok(());
+    }
+    Err(format!(
+        "listening on {address} without authentication would let every host that reaches it read and write \
+         all items: give users with -Y FILE, or listen on 127.0.0.1 or a Unix socket (-s), or give \
+         --insecure-listen where a firewall keeps others out"
+    ))
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
 }
 
 /// Binds and listens at once.
@@ -88,7 +107,7 @@ impl Bound {
                 socket: socket.into(),
                 name: address.to_string(),
                 port: Some(address.port()),
-                is_on_every_interface: address.ip().is_unspecified(),
+                is_exposed: !is_loopback(address),
                 file: None,
             });
         }
@@ -135,7 +154,7 @@ fn listen_unix(unix: &UnixSocket, backlog: i32) -> Result<Listener, String> {
         socket: socket.into(),
         name: unix.path.display().to_string(),
         port: None,
-        is_on_every_interface: false,
+        is_exposed: false,
         file: Some((unix.path.clone(), metadata.dev(), metadata.ino())),
     })
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 
 use super::fair_queue::{Account, Among, FairQueue, VirtualClock};
-use crate::config::Protocol;
+use crate::config::Config;
 use crate::process;
 use crate::session::{Session, Wait};
 
@@ -133,7 +133,7 @@ impl Connections {
         }
     }
 
-    pub(super) fn add(&mut self, socket: OwnedFd, protocol: Protocol, now: Instant) -> u64 {
+    pub(super) fn add(&mut self, socket: OwnedFd, config: &Config, now: Instant) -> u64 {
         let place = self.free.pop().map_or(self.places.len(), |place| place as usize);
         if place == self.places.len() {
             self.places.push(None);
@@ -143,7 +143,7 @@ impl Connections {
         let generation = self.generations[place];
         self.places[place] = Some(Connection {
             socket,
-            session: Session::new(protocol),
+            session: Session::new(config),
             readable: true,
             ended: false,
             writable: true,
@@ -199,6 +199,11 @@ impl Connections {
     pub(super) fn idle_since(&mut self, now: Instant, limit: Duration) -> Vec<u64> {
         let idle = |c: &Connection| c.session.awaits_peer() && now.duration_since(c.last_active) >= limit;
         self.all().filter_map(|(token, c)| idle(c).then_some(token)).collect()
+    }
+
+    /// Returns the connections whose logins wait to be answered.
+    pub(super) fn logins(&mut self) -> Vec<u64> {
+        self.all().filter_map(|(token, c)| (c.session.wait() == Wait::Login).then_some(token)).collect()
     }
 
     /// Notes the events that epoll reported.

@@ -5,6 +5,7 @@ mod log;
 mod process;
 mod restart;
 mod start;
+mod users;
 
 use std::fs;
 use std::io::{Read, Write};

@@ -66,9 +66,9 @@ fn it_warns_of_what_an_operator_may_not_expect() {
     let args = ["-m", "64", "--ssd", &ssd, "-l"];
     let (_, first, folder) = said(folder, &[&args[..], &["127.0.0.1"]].concat());
     assert!(!first.contains("the SSD tier starts empty"), "{first}");
-    let (_, second, _) = said(folder, &[&args[..], &["0.0.0.0"]].concat());
+    let (_, second, _) = said(folder, &[&args[..], &["0.0.0.0", "--insecure-listen"]].concat());
     assert!(second.contains("the SSD tier starts empty"), "{second}");
-    assert!(second.contains("level=warn msg=\"listening on every interface without auth"), "{second}");
+    assert!(second.contains("level=warn msg=\"listening on 0.0.0.0:"), "{second}");
     if larder_server::startup::host::memory_bytes().is_some_and(|bytes| bytes < 100 << 30) {
         let (_, text, _) = said(Folder::new(), &["-m", "100g", "-l", "127.0.0.1", "--ssd", "none"]);
         assert!(text.contains("-m 100 GiB and --conn-memory 64 MiB are more than the"), "{text}");

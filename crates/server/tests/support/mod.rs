@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use larder_device::{Device, IoBuf, MemoryDevice};
 use larder_server::clock::Clock;
-use larder_server::config::{Config, Protocol};
+use larder_server::config::Config;
 use larder_server::session::{Ctx, Session, Ticket, Wait};
 use larder_server::shared::Shared;
 use larder_store::{ReadPlan, SEGMENT_BYTES, Seconds, Span, Store};
@@ -66,6 +66,9 @@ impl Server {
         });
         let shared = Shared::new(store.expect("the sizes fit"), Clock::new(), config, "none");
         shared.clock.pause();
+        if let Some(auth) = &shared.auth {
+            auth.load().expect("the test's users are valid");
+        }
         let device = (bytes > 0).then(|| Arc::new(MemoryDevice::with_alignment(bytes, 4096)));
         Server {
             shared: Arc::new(shared),
@@ -153,12 +156,18 @@ const OUTPUT_BYTES: usize = 256 << 10;
 
 impl Client {
     pub fn new() -> Client {
-        Client::speaking(Protocol::Auto)
+        let config = Config::from_args(["memcached"]).expect("no options are valid");
+        Client::configured(&config)
     }
 
-    pub fn speaking(protocol: Protocol) -> Client {
+    /// A connection to a server with options that matter to connections.
+    pub fn to(server: &Server) -> Client {
+        Client::configured(&server.shared.config)
+    }
+
+    fn configured(config: &Config) -> Client {
         Client {
-            session: Session::new(protocol),
+            session: Session::new(config),
             owed: Vec::new(),
             inbox: Vec::new(),
             got: Vec::new(),
@@ -270,7 +279,7 @@ impl Client {
 
     /// Tries again what waits for room or reads.
     pub fn retry(&mut self, server: &Server) {
-        if matches!(self.session.wait(), Wait::Room | Wait::Reads) {
+        if matches!(self.session.wait(), Wait::Room | Wait::Reads | Wait::Login) {
             self.with(server, |session, ctx| session.resume(ctx));
         }
         self.drive(server);

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn refusals_say_what_is_wrong_and_end_with_64() {
-    let cases: [(&[&str], &str); 29] = [
+    let cases: [(&[&str], &str); 31] = [
         (&["-c", "0"], "-c 0: must be 1 or more"),
         (&["-c", "-1"], "-c -1: must be 1 or more"),
         (&["-t", "0"], "-t 0: must be 1 or more"),
@@ -24,8 +24,10 @@ fn refusals_say_what_is_wrong_and_end_with_64() {
         (&["-l", "127.0.0.1:port"], "is not a port"),
         (&["-l", ","], "there is no address"),
         (&["-Z"], "-Z: TLS is not built into this version"),
-        (&["-S"], "-S: SASL is not built"),
-        (&["-Y", "/f"], "-Y: authentication is not built"),
+        (&["-S"], "-S: SASL needs users; name their file with -Y"),
+        (&["-Y", "/f", "-B", "binary"], "-B binary: binary connections authenticate by SASL; add -S"),
+        (&["-Y", "/f", "-S", "-B", "ascii"], "-B ascii: SASL is of the binary protocol alone"),
+        (&["-Y"], "-Y needs a value"),
         (&["-o", "modren"], "Illegal suboption \"modren\""),
         (&["-o", "ssl_key=/k"], "TLS is not built"),
         (&["-m"], "-m needs a value"),

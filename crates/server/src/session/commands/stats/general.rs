@@ -106,7 +106,8 @@ impl General<'_> {
         self.number("touch_misses", self.totals.touch_misses);
         self.number("store_too_large", self.totals.store_too_large);
         self.number("store_no_memory", self.totals.store_no_memory);
-        self.zeros(&["auth_cmds", "auth_errors"]);
+        self.number("auth_cmds", self.totals.auth_cmds);
+        self.number("auth_errors", self.totals.auth_errors);
         if self.shared.config.idle_timeout.is_some() {
             self.number("idle_kicks", self.totals.idle_kicks);
         }

@@ -70,7 +70,7 @@ fn tiers(totals: &Totals, store: &Stats) -> [Number; 16] {
 }
 
 /// Returns the state of the SSD, the memory held for connections, and the outcome of the last restart.
-fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 12] {
+fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 13] {
     let restart_items = match shared.store.start() {
         Start::Warm { items, .. } => Some(items),
         Start::Cold(_) => None,
@@ -83,6 +83,7 @@ fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 12] {
         ("conn_memory_kicks", totals.unread_kicks + totals.unsent_kicks),
         ("conn_kicks_unread", totals.unread_kicks),
         ("conn_kicks_unsent", totals.unsent_kicks),
+        ("requests_denied", totals.requests_denied),
         ("shards", store.shards),
         ("shards_repaired", store.shards_repaired),
         ("shards_reset", store.shards_reset),

@@ -1,0 +1,127 @@
+//! Authenticates a connection, and executes only what its user may send. While the reply to a login waits, so do the
+//! requests behind it, and no other connection.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use larder_protocol::{Login, LoginReply, Reject, Request, Step, Verdict, Wire, Wish, parse_unauthenticated};
+use larder_store::KeyHash;
+
+use super::run::Batch;
+use super::{Ctx, Session, Wait};
+use crate::auth::Rights;
+
+/// The state of a connection that has to authenticate.
+#[derive(Default)]
+pub(super) struct Guard {
+    /// `None` until the peer has authenticated.
+    rights: Option<Arc<Rights>>,
+    /// Logins that failed, in a row.
+    failures: u32,
+    /// The peer was told to send its credentials.
+    awaits_step: bool,
+    /// A login that is decided, and whose answer waits.
+    decided: Option<Decided>,
+}
+
+struct Decided {
+    reply: LoginReply,
+    /// `None` is a refusal.
+    rights: Option<Arc<Rights>>,
+    until: Instant,
+}
+
+impl Guard {
+    /// Returns whether the peer has authenticated.
+    pub(super) fn is_open(&self) -> bool {
+        self.rights.is_some()
+    }
+
+    /// Parses the front of the input of a peer that has not authenticated into an empty batch. Returns the bytes of the
+    /// request, if it is one that needs no rights.
+    #[cold]
+    pub(super) fn parse_login<'a>(&self, wire: Wire, input: &'a [u8], batch: &mut Batch<'a>) -> usize {
+        match parse_unauthenticated(wire, input) {
+            Step::Request { request, len } => {
+                batch.requests.push((request, KeyHash::default(), len));
+                len
+            }
+            other => {
+                batch.stop = Some(other);
+                0
+            }
+        }
+    }
+
+    /// Cuts a batch off before the first request that is not permitted, which becomes its stop, as a refusal. Returns
+    /// the bytes of the requests before it; `parsed` are those of all.
+    #[cold]
+    pub(super) fn restrict(&self, ctx: &Ctx<'_>, batch: &mut Batch<'_>, parsed: usize) -> usize {
+        let Some(rights) = self.rights.as_ref().filter(|rights| !rights.is_unlimited()) else {
+            return parsed;
+        };
+        let denied = batch.requests.iter().position(|(request, ..)| !rights.permits(request));
+        if let Some((request, _, len)) = denied.and_then(|at| batch.requests.drain(at..).next()) {
+            batch.stop = Some(deny(ctx, &request, len, 0));
+        }
+        if let Some(Step::Body { request, head, tail }) = &batch.stop
+            && !rights.permits_store(request)
+        {
+            let swallow = u64::from(request.value_len) + *tail as u64;
+            batch.stop = Some(deny(ctx, &Request::Store(request.clone()), *head, swallow));
+        }
+        batch.requests.iter().map(|(.., len)| len).sum()
+    }
+}
+
+fn deny<'a>(ctx: &Ctx<'_>, request: &Request<'_>, len: usize, swallow: u64) -> Step<'a> {
+    ctx.counters.requests_denied.up();
+    Step::Reject { reject: Reject::denial(request.reply()), len, swallow, close: false }
+}
+
+impl Session {
+    /// Executes a request to authenticate. A login that fails takes back what an earlier one gave.
+    pub(super) fn log_in(&mut self, ctx: &Ctx<'_>, login: &Login<'_>) {
+        let (Some(guard), Some(auth)) = (&mut self.guard, &ctx.shared.auth) else {
+            return login.reply.encode(self.out.tail(), Verdict::Unknown);
+        };
+        let was_told = std::mem::take(&mut guard.awaits_step);
+        let rights = match login.wish {
+            Wish::Mechanisms => return login.reply.encode(self.out.tail(), Verdict::Mechanisms),
+            Wish::Begin => {
+                guard.awaits_step = true;
+                return login.reply.encode(self.out.tail(), Verdict::Continue);
+            }
+            Wish::Check { is_step: true, .. } if !was_told => None,
+            Wish::Check { user, password, .. } => auth.check(user, password),
+            Wish::Invalid => None,
+        };
+        ctx.counters.auth_cmds.up();
+        guard.rights = None;
+        guard.failures = if rights.is_some() { 0 } else { guard.failures.saturating_add(1) };
+        if rights.is_none() {
+            ctx.counters.auth_errors.up();
+            if ctx.shared.logs(1) {
+                tracing::info!(connection = ctx.connection, "a login failed");
+            }
+        }
+        let until = ctx.instant + auth.delay(guard.failures, ctx.instant);
+        guard.decided = Some(Decided { reply: login.reply, rights, until });
+        self.finish_login(ctx);
+    }
+
+    /// Answers the login that waits for it, if its time has come. Returns whether none waits any more.
+    pub(super) fn finish_login(&mut self, ctx: &Ctx<'_>) -> bool {
+        let Some(guard) = &mut self.guard else { return true };
+        if guard.decided.as_ref().is_some_and(|decided| decided.until > ctx.instant) {
+            self.wait = Wait::Login;
+            return false;
+        }
+        if let Some(Decided { reply, rights, .. }) = guard.decided.take() {
+            let verdict = if rights.is_some() { Verdict::Accepted } else { Verdict::Refused };
+            guard.rights = rights;
+            reply.encode(self.out.tail(), verdict);
+        }
+        true
+    }
+}
