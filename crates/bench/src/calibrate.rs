@@ -5,7 +5,8 @@
 //! calibrated with one request in flight on a connection, since that is how it sends below its ceiling. A
 //! plan with TLS is calibrated without it; the check that quotes the ceiling notes it.
 
-use crate::engine::{Address, Error, Load, Plan, Unseen, Verify, cpu, execute};
+use crate::engine::{Address, Arrival, Ceiling, Error, Load, Plan, Unseen, Verify, WhenFull, cpu, execute};
+use crate::latency::Latency;
 use crate::result::Run;
 use crate::watch;
 use std::io::{BufRead, BufReader};
@@ -14,7 +15,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-const WARMUP: Duration = Duration::from_millis(200);
+const WARMUP: Duration = Duration::from_millis(100);
+/// How often, and how long each time, a ceiling is measured.
+const REPEATS: usize = 3;
+const REPEAT: Duration = Duration::from_millis(350);
+/// Requests a second at which the host's own latency is measured.
+const IDLE_RATE: f64 = 1000.0;
 
 /// The null server's process; it ends with this value.
 #[derive(Debug)]
@@ -72,13 +78,6 @@ impl Drop for NullProcess {
     }
 }
 
-/// The result of a calibration.
-#[derive(Debug)]
-pub struct Calibration {
-    /// The run against the null server; its rate is the ceiling.
-    pub run: Run,
-}
-
 /// The plan as it is run against a null server.
 pub fn shape_of(plan: &Plan, address: Address, length: Duration) -> Plan {
     let pipeline = match plan.load {
@@ -102,17 +101,43 @@ pub fn shape_of(plan: &Plan, address: Address, length: Duration) -> Plan {
     shape
 }
 
-/// Finds the ceiling in one second, by starting the running program once more as the null server.
+/// Finds the ceiling in about a second, by starting the running program once more as the null server.
 ///
 /// # Errors
 /// The null server does not come up, or `stop` was set.
-pub fn ceiling(plan: &Plan, stop: &AtomicBool) -> Result<Calibration, Error> {
-    let program = std::env::current_exe().map_err(|e| Error::host("finding this program's file", e))?;
-    let server = NullProcess::start(&program, plan)?;
-    let shape = shape_of(plan, server.address.clone(), Duration::from_secs(1));
-    let run = execute(&shape, &Unseen, stop)?;
-    if let Some(why) = run.cut_short {
-        return Err(Error::Before(format!("calibration: {why}")));
+pub fn ceiling(plan: &Plan, stop: &AtomicBool) -> Result<Ceiling, Error> {
+    let server = beside(plan)?;
+    let shape = shape_of(plan, server.address.clone(), REPEAT);
+    let mut rates = Vec::new();
+    for _ in 0..REPEATS {
+        rates.push(whole(execute(&shape, &Unseen, stop)?)?.rate());
     }
-    Ok(Calibration { run })
+    rates.sort_by(f64::total_cmp);
+    let (least, rate, most) = (rates[0], rates[REPEATS / 2], rates[REPEATS - 1]);
+    Ok(Ceiling { rate, spread: (most - least) / rate.max(1.0) })
+}
+
+/// Measures what this host adds to a latency where there is next to no load: [`IDLE_RATE`] requests a second,
+/// evenly, to the null server, for two seconds. A quantile below that of the result cannot be measured here.
+///
+/// # Errors
+/// As of [`ceiling`].
+pub fn idle(plan: &Plan, stop: &AtomicBool) -> Result<Latency, Error> {
+    let server = beside(plan)?;
+    let shape = shape_of(plan, server.address.clone(), Duration::from_secs(2));
+    let (arrival, when_full) = (Arrival::Constant, WhenFull::Wait);
+    let load = Load::Open { rate: IDLE_RATE, arrival, max_in_flight: 100_000, when_full };
+    Ok(whole(execute(&Plan { load, ..shape }, &Unseen, stop)?)?.response())
+}
+
+fn beside(plan: &Plan) -> Result<NullProcess, Error> {
+    let program = std::env::current_exe().map_err(|e| Error::host("finding this program's file", e))?;
+    NullProcess::start(&program, plan)
+}
+
+fn whole(run: Run) -> Result<Run, Error> {
+    match run.cut_short {
+        Some(why) => Err(Error::Before(format!("calibration: {why}"))),
+        None => Ok(run),
+    }
 }

@@ -26,7 +26,7 @@ mod tally;
 mod threads;
 
 pub use arrival::Arrival;
-pub use plan::{Load, Part, Plan, Verify, WhenFull};
+pub use plan::{Ceiling, Load, Part, Plan, Verify, WhenFull};
 pub use threads::execute;
 
 pub use crate::net::{Address, Error, Tls};

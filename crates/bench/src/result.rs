@@ -228,6 +228,9 @@ pub struct Generator {
     /// The longest that a thread could have run and had to wait for a CPU, as a share of the window.
     #[serde(default)]
     pub most_waiting_thread: f64,
+    /// The longest that a thread ran (idle spinning left out) or waited for a CPU, as a share of the window.
+    #[serde(default)]
+    pub most_occupied_thread: f64,
     /// How much later than it was due the first request was sent, in microseconds; the latest of all
     /// threads.
     #[serde(default)]
@@ -235,6 +238,9 @@ pub struct Generator {
     /// Requests a second against the null server with the same shape, when calibrated.
     #[serde(default)]
     pub ceiling: Option<f64>,
+    /// How far apart the repeats of the calibration were, as a share of the ceiling.
+    #[serde(default)]
+    pub ceiling_spread: f64,
 }
 
 /// Samples of the server's process, its host's device and its own counters.
@@ -506,7 +512,12 @@ impl Verb {
 impl Run {
     /// Whether its figures may be quoted: it ran to its end and no check failed.
     pub fn is_certified(&self) -> bool {
-        self.cut_short.is_none() && self.checks.iter().all(|check| check.verdict != Verdict::Fail)
+        self.cut_short.is_none() && self.failed().next().is_none()
+    }
+
+    /// The checks that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(|check| check.verdict == Verdict::Fail)
     }
 
     /// Requests answered, all verbs.

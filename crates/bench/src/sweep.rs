@@ -1,5 +1,6 @@
 //! The values of a sweep, its service level, and the curve of its runs. Nothing is run here.
 
+use crate::latency::Latency;
 use crate::random::mix;
 use crate::result::{Curve, Point, Run, Slo};
 use crate::stats::{self, Sample};
@@ -83,10 +84,22 @@ pub fn slo(text: &str) -> Result<Slo, String> {
 
 /// A service level as [`slo`] reads it.
 pub fn slo_words(slo: Slo) -> String {
-    let bound = crate::show::time(slo.bound_ns as f64);
+    format!("{} < {}", measure_words(slo), crate::show::time(slo.bound_ns as f64))
+}
+
+/// The measure of a service level: `p99`, `mean`.
+pub fn measure_words(slo: Slo) -> String {
     match slo.quantile {
-        0.0 => format!("mean < {bound}"),
-        quantile => format!("p{} < {bound}", (quantile * 1e6).round() / 1e4),
+        0.0 => "mean".to_string(),
+        quantile => format!("p{}", (quantile * 1e6).round() / 1e4),
+    }
+}
+
+/// The measure of a service level, of latencies, in nanoseconds.
+pub fn measured(latency: &Latency, slo: Slo) -> u64 {
+    match slo.quantile {
+        0.0 => latency.mean_ns() as u64,
+        quantile => latency.quantile_ns(quantile),
     }
 }
 
@@ -118,11 +131,19 @@ pub fn point(at: f64, run: &Run) -> Point {
     }
 }
 
-/// Returns the curve of a sweep; `runs` are given with the setting of each.
+/// Whether a run's figures belong to the server: nothing failed but the rate that it could not keep, which is
+/// what a sweep looks for.
+pub fn is_sound(run: &Run) -> bool {
+    run.cut_short.is_none() && run.failed().all(|check| check.name == "rate")
+}
+
+/// Returns the curve of a sweep; `runs` are given with the setting of each. All are points of it, and those
+/// that are sound make up the capacity, the highest rate and the knee.
 pub fn curve(label: &str, varied: &str, runs: &[(f64, &Run)], slo: Option<Slo>) -> Curve {
     let mut points: Vec<Point> = runs.iter().map(|(at, run)| point(*at, run)).collect();
     points.sort_by(|a, b| a.at.total_cmp(&b.at));
-    let samples: Vec<Sample<'_>> = runs.iter().map(|(at, run)| Sample::of_run(*at, run)).collect();
+    let sound = runs.iter().filter(|(_, run)| is_sound(run));
+    let samples: Vec<Sample<'_>> = sound.map(|(at, run)| Sample::of_run(*at, run)).collect();
     Curve {
         label: label.to_string(),
         varied: varied.to_string(),

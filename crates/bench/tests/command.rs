@@ -79,6 +79,45 @@ fn a_run_of_misses_is_status_5() {
     assert!(text(&output.stdout).contains("NOT CERTIFIED"));
 }
 
+/// A sweep of gets and sets against a server that refuses what is beyond 2,000 requests a second.
+fn sweep_of_a_busy_server(more: &[&str]) -> Output {
+    let port = fake::start(Fault::Busy(20)).to_string();
+    let mut words = vec!["sweep", "-p", &port, "--keys", "10", "-c", "4", "--warmup", "100ms"];
+    words.extend(["--arrival", "const", "--slo", "p99<500ms", "--expect-misses"]);
+    words.extend(more);
+    bench(&words).output().expect("it starts")
+}
+
+#[test]
+fn refused_requests_are_no_capacity_of_a_sweep() {
+    let output = sweep_of_a_busy_server(&["--rates", "500,4k", "--repeat", "1", "-d", "1s", "--need", "3k"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{said}{}", text(&output.stderr));
+    let row = said.lines().find(|line| line.trim_start().starts_with("4")).expect("a row of 4,000/s");
+    assert!(row.ends_with('!'), "{said}");
+    assert!(said.contains("! NOT CERTIFIED") && said.contains("SERVER_ERROR"), "{said}");
+    assert!(!said.contains("highest   4"), "{said}");
+}
+
+#[test]
+fn refused_requests_are_no_capacity_of_a_search() {
+    let output = sweep_of_a_busy_server(&["--search", "--budget", "22s", "--need", "20k"]);
+    let said = text(&output.stdout);
+    // 5 where this host is too busy to search at all.
+    assert!(matches!(output.status.code(), Some(3 | 5)), "{said}{}", text(&output.stderr));
+    assert!(!said.contains("above"), "{said}");
+}
+
+#[test]
+fn a_level_that_the_host_itself_does_not_keep_is_not_searched_for() {
+    let port = fake::start(Fault::None).to_string();
+    let words = ["sweep", "-p", &port, "--keys", "10", "--slo", "p99.9<2us", "--search", "--budget", "20s"];
+    let output = bench(&words).output().expect("it starts");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("this host cannot measure p99.9 < 2.00 us"), "{said}");
+}
+
 #[test]
 fn a_dying_server_is_status_1_and_leaves_its_result() {
     let path = file("dying.json");

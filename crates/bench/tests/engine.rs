@@ -5,7 +5,7 @@
 mod fake;
 
 use fake::Fault;
-use larder_bench::engine::{Address, Arrival, Load, Plan, Unseen, Verify, WhenFull, execute};
+use larder_bench::engine::{Address, Arrival, Load, Plan, Unseen, Verify, WhenFull, cpu, execute};
 use larder_bench::result::{Run, Verdict};
 use larder_bench::watch::{Process, Targets};
 use larder_bench::wire::Verb;
@@ -204,6 +204,51 @@ fn misses_are_no_measurement_of_gets() {
     assert_eq!(verdict(&run(&plan), "hits"), Some(Verdict::Fail));
     plan.expect_misses = true;
     assert_eq!(verdict(&run(&plan), "hits"), Some(Verdict::Pass));
+}
+
+#[test]
+fn refused_requests_certify_nothing() {
+    let _turn = turn();
+    let mut plan = plan(fake::start(Fault::Busy(20)));
+    (plan.prefill, plan.expect_misses) = (false, true);
+    let run = run(&plan);
+    assert_eq!(verdict(&run, "errors"), Some(Verdict::Fail), "{:?}", run.checks);
+    assert!(!run.is_certified());
+}
+
+#[test]
+fn dropped_requests_certify_nothing() {
+    let _turn = turn();
+    let mut plan = plan(fake::start(Fault::Slow(Duration::from_millis(5))));
+    plan.load = open(5_000.0, 20, WhenFull::Drop);
+    let run = run(&plan);
+    assert!(run.dropped > 0, "{run:?}");
+    assert_eq!(verdict(&run, "dropped"), Some(Verdict::Fail), "{:?}", run.checks);
+}
+
+#[test]
+fn a_generator_beside_busy_loops_on_its_core_certifies_nothing() {
+    let _turn = turn();
+    let Some(core) = cpu::allowed().last().copied() else { return };
+    let stop = Arc::new(AtomicBool::new(false));
+    let spin = || {
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            cpu::pin(core).expect("it is ours");
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        })
+    };
+    let loops: Vec<_> = (0..2).map(|_| spin()).collect();
+    let mut plan = plan(fake::start(Fault::None));
+    plan.cpus = vec![core];
+    plan.load = Load::Closed { pipeline: 32 };
+    plan.duration = Duration::from_secs(1);
+    let run = run(&plan);
+    stop.store(true, Ordering::Relaxed);
+    loops.into_iter().for_each(|spinning| spinning.join().expect("it only spins"));
+    assert_eq!(verdict(&run, "generator"), Some(Verdict::Fail), "{:?}", run.checks);
 }
 
 #[test]

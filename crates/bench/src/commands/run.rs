@@ -3,7 +3,7 @@
 use super::live::Live;
 use super::{Exit, Failure, hosts, load, output, summary};
 use crate::calibrate;
-use crate::engine::{self, Plan};
+use crate::engine::{self, Ceiling, Plan};
 use crate::fleet;
 use crate::result::{Document, Run};
 use clap::Parser;
@@ -46,12 +46,12 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         }
     }
     let stop = output::stop_on_signals();
-    plan.ceiling = args.ceiling.map(|ceiling| ceiling as f64);
+    plan.ceiling = args.ceiling.map(|ceiling| Ceiling::known(ceiling as f64));
     // The hosts of a fleet find out each for itself.
     if fleet.is_none() && args.is_to_calibrate() {
         // An absent server is reported before a calibration, not after it.
         engine::reach(&plan)?;
-        plan.ceiling = Some(calibrate::ceiling(&plan, &stop)?.run.rate());
+        plan.ceiling = Some(calibrate::ceiling(&plan, &stop)?);
     }
     args.hosts.watch(&mut plan)?;
     let live = Live::new(&plan, args.quiet, width);

@@ -7,16 +7,19 @@ mod print;
 mod verdict;
 
 use super::{Exit, Failure, hosts, load, output, summary};
-use crate::engine::{self, Load, Plan};
+use crate::engine::{self, Ceiling, Load, Plan};
 use crate::result::{Document, Run, Slo};
 use crate::stats::search::Found;
 use crate::sweep::{self, Values};
-use crate::{calibrate, report};
+use crate::{calibrate, report, show};
 use fleet_sweep::FleetSweep;
 use points::Sweep;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+/// The share of a service level that this host may take up without a load, for a search within it.
+const IDLE_MAX: f64 = 0.5;
 
 /// The text after the options in the help.
 const AFTER_HELP: &str = "\
@@ -83,6 +86,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         args.announce(&plan, fleet.is_some(), hosts);
     }
     let mut sweep = Sweep { args: &args, stop: &stop, runs: Vec::new(), ended: None, fleet };
+    if let Some(slo) = args.slo.filter(|_| args.search) {
+        args.check_host(&plan, slo, &stop)?;
+    }
     let found = args.measure(&mut sweep, &plan, hosts)?;
     let Sweep { runs, ended, .. } = sweep;
     args.conclude(&plan, runs, ended, found)
@@ -101,7 +107,8 @@ impl Args {
             plan.load = Load::Closed { pipeline: 1 };
             // With a fleet the ceiling only bounds a search; each run finds its hosts' own.
             if fleet.is_none() || self.search {
-                plan.ceiling = Some(calibrate::ceiling(&plan, stop)?.run.rate() * hosts as f64);
+                let one = calibrate::ceiling(&plan, stop)?;
+                plan.ceiling = Some(Ceiling { rate: one.rate * hosts as f64, ..one });
             }
         }
         let connections = self.scan_connections.iter().flat_map(|all| &all.0);
@@ -111,6 +118,25 @@ impl Args {
         }
         self.hosts.watch(&mut plan)?;
         Ok(plan)
+    }
+
+    /// Refuses a search for a level that this host does not keep even without a load.
+    fn check_host(&self, plan: &Plan, slo: Slo, stop: &AtomicBool) -> Result<(), Failure> {
+        let idle = sweep::measured(&calibrate::idle(plan, stop)?, slo) as f64;
+        match idle > IDLE_MAX * slo.bound_ns as f64 {
+            false => Ok(()),
+            true => Err(Failure {
+                message: format!(
+                    "this host cannot measure {}: without a load its {} is {} already. Keep others off it, \
+                     wait busily (--spin), or ask for a level of {} or more",
+                    sweep::slo_words(slo),
+                    sweep::measure_words(slo),
+                    show::time(idle),
+                    show::time(idle / IDLE_MAX)
+                ),
+                exit: Exit::NotCertified,
+            }),
+        }
     }
 
     fn announce(&self, plan: &Plan, is_fleet: bool, hosts: usize) {
@@ -161,6 +187,7 @@ impl Args {
             curve.slo_capacity = Some(capacity);
         }
         print!("{}", print::conclusions(&curve, found));
+        print!("{}", print::legend(&borrowed, output::width()));
         let exit = verdict::exit(&runs, ended.as_deref(), self.need, &curve, found);
         if let (Exit::Error, Some(why)) = (exit, &ended) {
             eprintln!("larder-bench: {why}");

@@ -2,6 +2,7 @@
 
 use super::Arrival;
 use crate::net::{Address, Tls};
+use crate::result::Generator;
 use crate::watch::{self, Watcher};
 use crate::wire::Protocol;
 use crate::workload::{Trace, Workload};
@@ -50,11 +51,33 @@ pub struct Plan {
     /// The process, device and counters to watch besides.
     pub watch: watch::Targets,
     /// The generator's ceiling with this shape, when it is known (see [`crate::calibrate`]).
-    pub ceiling: Option<f64>,
+    pub ceiling: Option<Ceiling>,
     /// Whether it is right that nearly all gets miss.
     pub expect_misses: bool,
     /// Which part this is of a plan that several processes run together.
     pub part: Part,
+}
+
+/// The rate of a generator against a null server with a plan's shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ceiling {
+    /// Requests a second; the median of the repeats.
+    pub rate: f64,
+    /// The highest repeat less the lowest, as a share of the rate; 0 when it was given and not measured.
+    pub spread: f64,
+}
+
+impl Ceiling {
+    /// A ceiling that was given.
+    pub fn known(rate: f64) -> Self {
+        Self { rate, spread: 0.0 }
+    }
+
+    /// The ceiling that a run was held against, if there was one.
+    pub fn of(generator: &Generator) -> Option<Self> {
+        let spread = generator.ceiling_spread;
+        generator.ceiling.map(|rate| Self { rate, spread })
+    }
 }
 
 /// One process's part of a plan that several run together. Connections, rate and requests of the plan are

@@ -315,7 +315,11 @@ impl Conductor<'_> {
             started_unix_ms: self.clock.unix_ms(window.begin_ns),
             seconds,
             verified: Verified { mode: plan.verify.name().to_string(), ..Verified::default() },
-            generator: Generator { ceiling: plan.ceiling, ..Generator::default() },
+            generator: Generator {
+                ceiling: plan.ceiling.map(|ceiling| ceiling.rate),
+                ceiling_spread: plan.ceiling.map_or(0.0, |ceiling| ceiling.spread),
+                ..Generator::default()
+            },
             cut_short,
             ..Run::default()
         };
@@ -362,10 +366,15 @@ fn add_outcome(run: &mut Run, outcome: Outcome, seconds: f64) {
     generator.cpu_system_us += system_us;
     if seconds > 0.0 {
         let share = |ns: u64| ns as f64 / 1e9 / seconds;
-        let worked_ns = (at_end.ran_ns - at_begin.ran_ns).saturating_sub(idle_ns);
-        generator.busiest_thread = generator.busiest_thread.max(share(worked_ns));
-        let waited = share(at_end.waited_ns.saturating_sub(at_begin.waited_ns));
-        generator.most_waiting_thread = generator.most_waiting_thread.max(waited);
+        let ran_ns = at_end.ran_ns - at_begin.ran_ns;
+        let waited_ns = at_end.waited_ns.saturating_sub(at_begin.waited_ns);
+        let busiest = &mut generator.busiest_thread;
+        *busiest = busiest.max(share(ran_ns.saturating_sub(idle_ns)));
+        let waiting = &mut generator.most_waiting_thread;
+        *waiting = waiting.max(share(waited_ns));
+        // The idle time runs by the clock, so that it has the waiting between two looks at it too.
+        let occupied = &mut generator.most_occupied_thread;
+        *occupied = occupied.max(share((ran_ns + waited_ns).saturating_sub(idle_ns)));
     }
 }
 

@@ -120,7 +120,7 @@ fn run(
         if is_to_calibrate {
             // An absent server is reported before a calibration, not after it.
             engine::reach(&plan).map_err(in_words)?;
-            plan.ceiling = Some(calibrate::ceiling(&plan, stop).map_err(in_words)?.run.rate());
+            plan.ceiling = Some(calibrate::ceiling(&plan, stop).map_err(in_words)?);
         }
         engine::execute(&plan, &gate, stop).map_err(in_words)
     });

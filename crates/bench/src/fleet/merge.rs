@@ -109,7 +109,12 @@ pub fn merge(plan: &Plan, start_ns: i64, parts: &[Part]) -> Run {
     run.intervals = seconds.into_values().collect();
     // What all can do at most is known when it is known of each.
     let ceilings: Option<Vec<f64>> = parts.iter().map(|part| part.run.generator.ceiling).collect();
-    run.generator.ceiling = plan.ceiling.or_else(|| ceilings.map(|each| each.iter().sum()));
+    run.generator.ceiling =
+        plan.ceiling.map(|ceiling| ceiling.rate).or_else(|| ceilings.map(|each| each.iter().sum()));
+    run.generator.ceiling_spread = match plan.ceiling {
+        Some(ceiling) => ceiling.spread,
+        None => parts.iter().map(|part| part.run.generator.ceiling_spread).fold(0.0, f64::max),
+    };
     run.checks = vec![overlap(&run.hosts, &windows), start(&run.hosts), fairness(plan, &run.hosts)];
     run
 }
@@ -137,6 +142,7 @@ fn add(sum: &mut Run, run: &Run, name: &str) {
     total.cpu_system_us += more.cpu_system_us;
     total.busiest_thread = total.busiest_thread.max(more.busiest_thread);
     total.most_waiting_thread = total.most_waiting_thread.max(more.most_waiting_thread);
+    total.most_occupied_thread = total.most_occupied_thread.max(more.most_occupied_thread);
     total.start_late_us = total.start_late_us.max(more.start_late_us);
 }
 

@@ -96,6 +96,9 @@ pub enum Found {
     /// The time was over before a line could be fitted: the capacity lies between a rate that passed and one
     /// that did not.
     Between(f64, f64),
+    /// The generator, and not the server, set the figures at the second of these rates, again and again; the
+    /// first one, or 0, is the highest that passed.
+    Spoiled(f64, f64),
 }
 
 /// The constants of the search. The tests below hold the whole set to its promise: of twenty intervals,
@@ -178,6 +181,16 @@ impl Search {
     /// The time spent so far.
     pub fn spent_seconds(&self) -> f64 {
         self.spent_seconds
+    }
+
+    /// The highest rate that passed so far.
+    pub fn passed(&self) -> Option<f64> {
+        self.passed
+    }
+
+    /// Counts the time of a probe that has no outcome.
+    pub fn lose(&mut self, seconds: f64) {
+        self.spent_seconds += seconds;
     }
 
     /// Returns the next step. Until the outcome is told, it is the same again but for the choice of a side.

@@ -27,6 +27,8 @@ pub enum Fault {
     Dies(u64),
     /// It answers what nobody asked.
     Babbles,
+    /// It serves so many requests in each hundredth of a second, and refuses the others.
+    Busy(u64),
 }
 
 struct Shared {
@@ -34,6 +36,21 @@ struct Shared {
     items: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
     first: OnceLock<Instant>,
     requests: AtomicU64,
+    /// The current hundredth of a second, and its requests.
+    hundredth: Mutex<(u64, u64)>,
+}
+
+impl Shared {
+    fn is_refused(&self) -> bool {
+        let Fault::Busy(most) = self.fault else { return false };
+        let now = self.first.get_or_init(Instant::now).elapsed().as_millis() as u64 / 10;
+        let mut hundredth = self.hundredth.lock().expect("no panic holds it");
+        if hundredth.0 != now {
+            *hundredth = (now, 0);
+        }
+        hundredth.1 += 1;
+        hundredth.1 > most
+    }
 }
 
 /// Starts a server that speaks the text protocol; says its port. It ends with the test's process.
@@ -45,6 +62,7 @@ pub fn start(fault: Fault) -> u16 {
         items: Mutex::default(),
         first: OnceLock::new(),
         requests: AtomicU64::new(0),
+        hundredth: Mutex::default(),
     });
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -109,6 +127,10 @@ fn answer(line: &str, data: &[u8], shared: &Shared, output: &mut Vec<u8>) -> boo
         if passed >= from && passed < from + length {
             std::thread::sleep(from + length - passed);
         }
+    }
+    if shared.is_refused() {
+        output.extend_from_slice(b"SERVER_ERROR busy\r\n");
+        return true;
     }
     match (words[0], shared.fault) {
         (_, Fault::Dies(after)) if number >= after => return false,

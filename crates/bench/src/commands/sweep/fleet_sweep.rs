@@ -3,7 +3,7 @@
 
 use super::Args;
 use crate::commands::{Failure, live::Live, load};
-use crate::engine::{Error, Load, Plan};
+use crate::engine::{Ceiling, Error, Load, Plan};
 use crate::fleet::{self, Fleet};
 use crate::result::Run;
 use std::sync::atomic::AtomicBool;
@@ -19,7 +19,7 @@ pub(super) struct FleetSweep {
     /// The options of the load on our command line.
     given: Vec<String>,
     /// The ceiling of all hosts together, as the first run found it.
-    ceiling: Option<f64>,
+    ceiling: Option<Ceiling>,
 }
 
 impl FleetSweep {
@@ -52,7 +52,7 @@ impl FleetSweep {
             arguments.push("--no-calibrate".to_string());
         }
         let run = fleet::execute(&self.fleet, &plan, &arguments, live, stop)?;
-        self.ceiling = self.ceiling.or(run.generator.ceiling);
+        self.ceiling = self.ceiling.or(Ceiling::of(&run.generator));
         Ok(run)
     }
 }

@@ -2,9 +2,8 @@
 
 use super::{Args, FleetSweep, print};
 use crate::commands::{Failure, live::Live, output};
-use crate::engine::certify::CEILING_MAX;
+use crate::engine::certify::{CEILING_MAX, is_limited};
 use crate::engine::{self, Plan};
-use crate::latency::Latency;
 use crate::random::mix;
 use crate::result::{Run, Slo};
 use crate::stats::search::{self, Found, Outcome, Search, Step};
@@ -14,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// The share of a rate that has to be answered as it comes in.
 const KEPT_MIN: f64 = 0.98;
+/// Points in a row that the generator may spoil before a search gives up.
+const SPOILED_MAX: u32 = 3;
 
 /// The points that were measured so far.
 pub(super) struct Sweep<'a> {
@@ -49,13 +50,14 @@ impl Sweep<'_> {
 
     /// Looks for the capacity within a service level.
     pub fn search(&mut self, plan: &Plan, slo: Slo) -> Result<Found, Failure> {
-        let highest = plan.ceiling.map_or(1e6, |ceiling| ceiling * CEILING_MAX);
+        let highest = plan.ceiling.map_or(1e6, |ceiling| ceiling.rate * CEILING_MAX);
         let start = (highest / 50.0).max(1.0);
         let mut search = Search::new(search::Plan {
             budget_seconds: self.args.budget.as_secs_f64(),
             settle_seconds: plan.warmup.as_secs_f64(),
             ..search::Plan::new(slo.bound_ns, start, highest)
         });
+        let mut spoiled = 0;
         loop {
             let (rate, seconds) = match search.step() {
                 Step::Done(found) => return Ok(found),
@@ -70,16 +72,23 @@ impl Sweep<'_> {
             let Some((_, run)) = self.runs.last().filter(|_| self.ended.is_none()) else {
                 return Ok(Found::Between(0.0, rate));
             };
-            let of = |latency: &Latency| match slo.quantile {
-                0.0 => latency.mean_ns() as u64,
-                quantile => latency.quantile_ns(quantile),
-            };
+            let elapsed = begun.elapsed().as_secs_f64();
+            let elapsed_seconds = if is_first { 0.0 } else { elapsed };
+            if is_limited(&plan, run, slo.bound_ns) {
+                spoiled += 1;
+                if spoiled == SPOILED_MAX {
+                    return Ok(Found::Spoiled(search.passed().unwrap_or(0.0), rate));
+                }
+                search.lose(elapsed);
+                continue;
+            }
+            spoiled = 0;
             search.tell(&Outcome {
                 rate,
                 // By time and not by number: how many become due in two seconds is chance.
-                passed: run.seconds * KEPT_MIN <= f64::from(seconds) && run.dropped == 0,
-                p99s_ns: run.intervals.iter().map(|second| of(&second.response)).collect(),
-                elapsed_seconds: if is_first { 0.0 } else { begun.elapsed().as_secs_f64() },
+                passed: run.seconds * KEPT_MIN <= f64::from(seconds) && run.dropped == 0 && is_answered(run),
+                p99s_ns: run.intervals.iter().map(|second| sweep::measured(&second.response, slo)).collect(),
+                elapsed_seconds,
             });
         }
     }
@@ -123,4 +132,9 @@ impl Sweep<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether nothing failed but what a search judges for itself: the rate and the generator.
+fn is_answered(run: &Run) -> bool {
+    run.failed().all(|check| matches!(check.name.as_str(), "rate" | "generator"))
 }

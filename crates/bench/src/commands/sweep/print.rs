@@ -1,6 +1,6 @@
 //! A sweep on the terminal: a line for each point, and the conclusions below.
 
-use super::verdict::is_spoiled;
+use crate::commands::summary::wrap;
 use crate::result::{Curve, Estimate, Run};
 use crate::stats::search::Found;
 use crate::{show, sweep};
@@ -23,16 +23,16 @@ pub(super) fn head(width: usize) -> String {
 pub(super) fn row(at: f64, run: &Run, width: usize) -> String {
     let point = sweep::point(at, run);
     let time = |ns: f64| show::time(ns).replace(' ', "");
+    let mark = if run.is_certified() { "" } else { " !" };
     if width < WIDE {
         return format!(
-            "{:>9}{:>12}{:>10}",
+            "{:>9}{:>12}{:>10}{mark}",
             show::count(at as u64),
             show::rate(point.rate),
             time(point.p99_ns as f64)
         );
     }
     let cpu = point.server_cpu_us.map_or_else(|| "-".to_string(), |us| format!("{us:.2}"));
-    let mark = if is_spoiled(run) { " !" } else { "" };
     format!(
         "{:>10}{:>12}{:>10}{:>10}{:>10}{:>10}{cpu:>11}{mark}",
         show::count(at as u64),
@@ -42,6 +42,33 @@ pub(super) fn row(at: f64, run: &Run, width: usize) -> String {
         time(point.p99_ns as f64),
         time(point.p999_ns as f64),
     )
+}
+
+/// Returns the meaning of the mark `!` for the points that have it: which checks failed, how often, and what one of
+/// each says; nothing where no point has it.
+pub(super) fn legend(runs: &[(f64, &Run)], width: usize) -> String {
+    let mut failed: Vec<(&str, usize, &str)> = Vec::new();
+    for (_, run) in runs {
+        if let Some(why) = &run.cut_short {
+            failed.push(("cut short", 1, why));
+        }
+        for check in run.failed() {
+            match failed.iter_mut().find(|(name, ..)| *name == check.name) {
+                Some((_, times, _)) => *times += 1,
+                None => failed.push((&check.name, 1, &check.message)),
+            }
+        }
+    }
+    let marked = runs.iter().filter(|(_, run)| !run.is_certified()).count();
+    if marked == 0 {
+        return String::new();
+    }
+    let mut text = format!("! NOT CERTIFIED: do not quote these points ({marked} of {})\n", runs.len());
+    for (name, times, message) in failed {
+        text += &wrap(&format!("{name}, {times} times, such as: {message}"), width, "   ");
+        text += "\n";
+    }
+    text
 }
 
 /// Returns the capacity, the highest rate and the knee, a line each.
@@ -55,6 +82,11 @@ pub(super) fn conclusions(curve: &Curve, found: Option<Found>) -> String {
             (Some(capacity), _) => estimate(capacity),
             (None, Some(Found::Above(rate))) => format!("above {}, the highest rate tried", show::rate(rate)),
             (None, Some(Found::Below(rate))) => format!("below {}", show::rate(rate)),
+            (None, Some(Found::Spoiled(passed, at))) => format!(
+                "not found: the generator, not the server, set the figures at {}; {} is kept",
+                show::rate(at),
+                show::rate(passed)
+            ),
             (None, Some(Found::Between(a, b))) => {
                 format!("between {} and {}: --budget was too short", show::rate(a), show::rate(b))
             }

@@ -1,8 +1,9 @@
 //! The exit status that a sweep leads to.
 
 use crate::commands::Exit;
-use crate::result::{Curve, Run, Slo, Verdict};
+use crate::result::{Curve, Point, Run, Slo};
 use crate::stats::search::Found;
+use crate::sweep::is_sound;
 
 /// Returns the exit status of a sweep that went to its end, or to which `ended` put one early.
 pub(super) fn exit(
@@ -21,41 +22,43 @@ pub(super) fn exit(
     if need.is_some_and(|need| !is_reached(need as f64, curve, found)) {
         return Exit::Missed;
     }
-    // A point beyond the server's capacity belongs to a sweep; one that the generator spoiled does not.
-    if runs.iter().any(|(_, run)| is_spoiled(run)) { Exit::NotCertified } else { Exit::Ok }
+    let is_certified = match found {
+        // A search goes beyond what the server can do, and does not go by points that the generator spoiled.
+        Some(found) => !matches!(found, Found::Spoiled(..)),
+        None => runs.iter().all(|(_, run)| is_sound(run)),
+    };
+    if is_certified { Exit::Ok } else { Exit::NotCertified }
 }
 
 /// Whether the capacity is surely `need` or more.
 fn is_reached(need: f64, curve: &Curve, found: Option<Found>) -> bool {
     match (curve.slo_capacity, found) {
         (Some(capacity), _) => capacity.least >= need,
-        (None, Some(Found::Above(rate))) => rate >= need,
-        (None, _) => curve.slo.is_some_and(|slo| is_within(curve, slo, need)),
+        (None, Some(Found::Above(rate) | Found::Spoiled(rate, _))) => rate >= need,
+        (None, Some(_)) => false,
+        (None, None) => curve.slo.is_some_and(|slo| is_within(curve, slo, need)),
     }
 }
 
-/// Whether all points of the curve, up to at least `rate`, are within the service level.
+/// Whether the points of the curve, up to one of at least `rate`, are certified and within the service level.
 fn is_within(curve: &Curve, slo: Slo, rate: f64) -> bool {
     // A point holds some quantiles only: the next one above stands for the rest.
-    let value = |point: &crate::result::Point| match slo.quantile {
+    let value = |point: &Point| match slo.quantile {
         0.0 => point.mean_ns,
         quantile if quantile <= 0.5 => point.p50_ns as f64,
         quantile if quantile <= 0.99 => point.p99_ns as f64,
         _ => point.p999_ns as f64,
     };
-    curve.points.iter().any(|point| point.rate >= rate)
-        && curve.points.iter().all(|point| value(point) <= slo.bound_ns as f64)
-}
-
-/// Whether the generator, not the server, set the figures.
-pub(super) fn is_spoiled(run: &Run) -> bool {
-    run.checks.iter().any(|check| check.name == "generator" && check.verdict == Verdict::Fail)
+    let is_good = |point: &Point| point.certified && value(point) <= slo.bound_ns as f64;
+    let reached = curve.points.iter().filter(|point| point.rate >= rate);
+    let Some(reached) = reached.min_by(|a, b| a.at.total_cmp(&b.at)) else { return false };
+    curve.points.iter().filter(|point| point.at <= reached.at).all(is_good)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Check, Estimate};
+    use crate::result::{Check, Estimate, Verdict};
 
     fn run(wrong: u64, generator: Verdict) -> (f64, Run) {
         let mut run = Run::default();
@@ -75,5 +78,34 @@ mod tests {
         assert_eq!(of(run(0, Verdict::Fail), None, Some(90)), Exit::NotCertified);
         assert_eq!(of(run(0, Verdict::Pass), None, Some(90)), Exit::Ok);
         assert_eq!(of(run(0, Verdict::Pass), None, None), Exit::Ok);
+    }
+
+    #[test]
+    fn a_need_is_met_by_certified_points_only() {
+        let point = |at: f64, p99_ns: u64, certified: bool| Point {
+            at,
+            rate: at,
+            p99_ns,
+            certified,
+            ..Point::default()
+        };
+        let slo = Some(Slo { quantile: 0.99, bound_ns: 1_000_000 });
+        for (points, want) in [
+            (vec![point(10.0, 5, true), point(20.0, 5, true)], true),
+            // Refused requests are answered fast.
+            (vec![point(10.0, 5, true), point(20.0, 5, false)], false),
+            (vec![point(10.0, 5, false), point(20.0, 5, true)], false),
+            (vec![point(10.0, 5, true), point(20.0, 2_000_000, true)], false),
+            // What lies beyond the need does not matter.
+            (vec![point(20.0, 5, true), point(40.0, 2_000_000, false)], true),
+            (vec![point(10.0, 5, true)], false),
+        ] {
+            let curve = Curve { slo, points, ..Curve::default() };
+            assert_eq!(is_reached(20.0, &curve, None), want, "{:?}", curve.points);
+        }
+        let curve = Curve { slo, ..Curve::default() };
+        assert!(is_reached(20.0, &curve, Some(Found::Spoiled(20.0, 40.0))));
+        assert!(!is_reached(20.0, &curve, Some(Found::Spoiled(10.0, 40.0))));
+        assert_eq!(exit(&[], None, None, &curve, Some(Found::Spoiled(10.0, 40.0))), Exit::NotCertified);
     }
 }
