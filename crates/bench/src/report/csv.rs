@@ -9,7 +9,7 @@ const HEADER: &str = "run,server,second,unix_ms,requests,hits,misses,errors,\
                       server_user_us,server_system_us,server_resident_bytes,server_switches,\
                       device_reads_per_s,device_writes_per_s,\
                       device_read_bytes_per_s,device_written_bytes_per_s,\
-                      device_read_await_ms,device_write_await_ms,device_queue,device_utilisation";
+                      device_read_await_ms,device_write_await_ms,device_queue,device_utilisation,certified";
 
 /// A cell: quoted when it has to be; a name that a spreadsheet would take for a formula gets an apostrophe.
 fn cell(text: &str) -> String {
@@ -73,7 +73,7 @@ fn rows(csv: &mut String, run: &Run) {
             }
             None => csv.push_str(",,,,,,,,"),
         }
-        csv.push('\n');
+        csv.push_str(if run.is_certified() { ",yes\n" } else { ",no\n" });
     }
 }
 

@@ -1,7 +1,7 @@
 //! The document as Markdown: verdict, tables, checks; without drawings.
 
 use super::text::{count, latency_ascii, moment, plain, shell};
-use super::verdict::{figures, overall};
+use super::verdict::{Figure, figures, overall};
 use super::{checks, runs};
 use crate::result::{Document, Verdict};
 use std::fmt::Write as _;
@@ -10,8 +10,12 @@ use std::fmt::Write as _;
 pub fn markdown(document: &Document) -> String {
     let mut page = format!("# {}\n\n{}\n\n", text(&document.title), moment(document.started_unix_ms));
     let _ = writeln!(page, "**{}**\n", overall(document).words().0);
-    for (name, figure, small) in figures(document) {
-        let _ = writeln!(page, "- {}: **{}** ({})", text(&name), text(&figure), text(&small));
+    for Figure { name, figure, small, is_certified } in figures(document) {
+        let (name, figure, small) = (text(&name), text(&figure), text(&small));
+        let _ = match is_certified {
+            true => writeln!(page, "- {name}: **{figure}** ({small})"),
+            false => writeln!(page, "- {name}: {figure}, not certified ({small})"),
+        };
     }
     points(&mut page, document);
     if !document.runs.is_empty() {

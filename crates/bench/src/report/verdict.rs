@@ -57,26 +57,43 @@ pub fn slo_name(curve: &Curve) -> String {
     })
 }
 
-/// The figures to know, as (name, figure, small print).
-pub fn figures(document: &Document) -> Vec<(String, String, String)> {
+/// A figure to know.
+#[derive(Debug)]
+pub struct Figure {
+    /// What it is a figure of.
+    pub name: String,
+    /// The figure with its unit.
+    pub figure: String,
+    /// The small print: its interval, or other figures that belong to it.
+    pub small: String,
+    /// Whether it may be quoted; else it is not to be set large.
+    pub is_certified: bool,
+}
+
+impl Figure {
+    fn new(name: String, figure: String, small: String) -> Self {
+        Self { name, figure, small, is_certified: true }
+    }
+}
+
+/// The figures to know.
+pub fn figures(document: &Document) -> Vec<Figure> {
     let mut figures = Vec::new();
     for curve in document.curves.iter().take(8) {
         if let Some(found) = curve.slo_capacity {
             let (figure, interval) = estimate(found);
-            figures.push((
-                format!("{}, {}", curve.label, slo_name(curve)),
-                figure,
-                format!("95 %: {interval}"),
-            ));
+            let name = format!("{}, {}", curve.label, slo_name(curve));
+            figures.push(Figure::new(name, figure, format!("95 %: {interval}")));
         } else if curve.slo.is_some() {
             let small = "the sweep does not cross the service level".to_string();
-            figures.push((format!("{}, {}", curve.label, slo_name(curve)), "not found".to_string(), small));
+            let name = format!("{}, {}", curve.label, slo_name(curve));
+            figures.push(Figure::new(name, "not found".to_string(), small));
         }
         let knee = curve.knee.map(|knee| format!("knee at {}/s", count(knee.estimate)));
         if let Some(most) = curve.max_rate {
             let (figure, interval) = estimate(most);
             let small = [Some(format!("95 %: {interval}")), knee].into_iter().flatten().collect::<Vec<_>>();
-            figures.push((format!("{}, highest rate", curve.label), figure, small.join("; ")));
+            figures.push(Figure::new(format!("{}, highest rate", curve.label), figure, small.join("; ")));
         }
     }
     if document.curves.is_empty() {
@@ -86,7 +103,8 @@ pub fn figures(document: &Document) -> Vec<(String, String, String)> {
             let hits = runs::hit_ratio(run).map(|ratio| format!(", hits {}", percent(ratio)));
             let small =
                 format!("p50 {}, p99 {}, p99.9 {}{}", at(0.5), at(0.99), at(0.999), hits.unwrap_or_default());
-            figures.push((run.label.clone(), format!("{}/s", count(run.rate())), small));
+            let figure = Figure::new(run.label.clone(), format!("{}/s", count(run.rate())), small);
+            figures.push(Figure { is_certified: run.is_certified(), ..figure });
         }
     }
     for store in super::counters::stores(&document.counters).into_iter().take(10) {
@@ -97,7 +115,8 @@ pub fn figures(document: &Document) -> Vec<(String, String, String)> {
         let proof =
             if of_store.clone().any(is_wrong) { "history NOT linearizable" } else { "history linearizable" };
         let small = format!("{proof}; best at {} threads", best.threads);
-        figures.push((format!("{store}, increments"), format!("{}/s", count(best.rate)), small));
+        let figure = Figure::new(format!("{store}, increments"), format!("{}/s", count(best.rate)), small);
+        figures.push(Figure { is_certified: !of_store.clone().any(is_wrong), ..figure });
     }
     figures
 }
@@ -128,14 +147,13 @@ pub fn section(document: &Document) -> String {
         html.push_str("</ul>");
     }
     html.push_str("<dl class=\"figures\">");
-    for (name, figure, small) in figures(document) {
-        let _ = write!(
-            html,
-            "<div><dt>{}</dt><dd><strong>{}</strong><small>{}</small></dd></div>",
-            escape(&name),
-            escape(&figure),
-            escape(&small)
-        );
+    for Figure { name, figure, small, is_certified } in figures(document) {
+        let figure = match is_certified {
+            true => format!("<strong>{}</strong>", escape(&figure)),
+            false => format!("<span class=\"dim\">{}, not certified</span>", escape(&figure)),
+        };
+        let (name, small) = (escape(&name), escape(&small));
+        let _ = write!(html, "<div><dt>{name}</dt><dd>{figure}<small>{small}</small></dd></div>");
     }
     html.push_str("</dl></div>");
     html
