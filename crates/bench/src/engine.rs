@@ -18,6 +18,7 @@ pub mod arrival;
 pub mod certify;
 pub mod connection;
 pub mod cpu;
+pub mod ledger;
 pub mod plan;
 mod prefill;
 mod reactor;

@@ -210,6 +210,19 @@ pub struct Verified {
     pub checked: u64,
     /// Values that differ from those stored under their keys.
     pub wrong: u64,
+    /// Of the wrong ones, those that a later set, acknowledged before the get began, had replaced.
+    #[serde(default)]
+    pub stale: u64,
+    /// Stored keys that a get missed, once each until they were stored again, although nothing deleted them and they
+    /// do not expire; from the prefill on.
+    #[serde(default)]
+    pub lost: u64,
+    /// Items that the server counts as evicted, from before the prefill to the end; none when it does not say.
+    #[serde(default)]
+    pub evicted: Option<u64>,
+    /// Misses in the window of keys that this run never stored.
+    #[serde(default)]
+    pub cold: u64,
     /// The first few wrong ones, in words.
     #[serde(default)]
     pub examples: Vec<String>,

@@ -58,6 +58,9 @@ pub struct Watcher {
     sampler: Option<Sampler>,
     proc_reader: Option<SharedProcReader>,
     device: Option<String>,
+    /// Read when it was prepared.
+    first: Counters,
+    /// Read at the window's begin.
     before: Counters,
 }
 
@@ -68,6 +71,8 @@ pub struct Watched {
     pub server: String,
     /// Its process, device and counters.
     pub watch: Option<Watch>,
+    /// Items that the server counts as evicted since the watcher was prepared; none when it does not count them.
+    pub evicted: Option<u64>,
 }
 
 impl Watcher {
@@ -87,15 +92,18 @@ impl Watcher {
             sees_something
                 .then(|| Arc::new(Mutex::new(Local::new(pid, device.is_some()))) as SharedProcReader)
         });
-        Self {
+        let mut watcher = Self {
             address: address.clone(),
             protocol,
             tls: tls.cloned(),
             sampler: None,
             proc_reader,
             device,
+            first: Counters::default(),
             before: Counters::default(),
-        }
+        };
+        watcher.first = watcher.ask();
+        watcher
     }
 
     /// Begins, for a window that begins at `begin_ns` of the run's clock.
@@ -124,6 +132,7 @@ impl Watcher {
             .and_then(|proc_reader| proc_reader.lock().ok().map(|proc_reader| proc_reader.source()));
         let server = if after.server.is_empty() { self.before.server.clone() } else { after.server.clone() };
         let stats_growth = growth(&self.before.values, &after.values);
+        let evicted = evicted(&self.first.values, &after.values);
         let is_empty = process.is_empty() && device.is_empty() && after.values.is_empty();
         let watch = (!is_empty).then(|| Watch {
             source: source.unwrap_or_else(|| "its own counters".to_string()),
@@ -133,8 +142,14 @@ impl Watcher {
             stats_growth,
             stats_end: after.values,
         });
-        Watched { server, watch }
+        Watched { server, watch, evicted }
     }
+}
+
+/// How many items were evicted, by memcached's name of the counter and its relatives' or by redis's.
+fn evicted(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Option<u64> {
+    let grown = growth(before, after);
+    ["evictions", "evicted_keys"].iter().find_map(|name| grown.get(*name)).map(|count| count.max(0.0) as u64)
 }
 
 /// How much each counter that is a number grew.

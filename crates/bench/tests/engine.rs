@@ -163,6 +163,58 @@ fn wrong_values_are_found() {
     }
 }
 
+/// Gets and sets of values of `size` bytes on several threads and connections.
+fn of_several_threads(fault: Fault, size: u32, multi_get: u32) -> Run {
+    let mut plan = plan(fake::start(fault));
+    (plan.threads, plan.connections) = (2, 8);
+    plan.workload.mix = Mix::ratio(1, 3);
+    plan.workload.multi_get = multi_get;
+    plan.workload.sizes = larder_bench::workload::Sizes::Fixed(size);
+    run(&plan)
+}
+
+#[test]
+fn stale_values_and_lost_sets_are_found() {
+    let _turn = turn();
+    for fault in [Fault::Stale(50), Fault::Forgets(50)] {
+        for (size, multi_get) in [(10, 1), (100, 1), (3_000, 4)] {
+            let run = of_several_threads(fault, size, multi_get);
+            let verified = &run.verified;
+            assert!(verified.stale > 0 && verified.wrong == verified.stale, "{fault:?} {size} {verified:?}");
+            assert!(verified.examples[0].contains("stale"), "{verified:?}");
+            assert_eq!(verdict(&run, "values"), Some(Verdict::Fail), "{fault:?}");
+        }
+    }
+}
+
+#[test]
+fn keys_that_vanish_without_an_eviction_are_found() {
+    let _turn = turn();
+    for multi_get in [1, 4] {
+        let run = of_several_threads(Fault::Removes(50), 100, multi_get);
+        assert!(run.verified.lost > 0 && run.verified.wrong == 0, "{:?}", run.verified);
+        assert_eq!(verdict(&run, "lost"), Some(Verdict::Fail), "{:?}", run.checks);
+    }
+}
+
+#[test]
+fn a_right_server_is_never_called_wrong() {
+    let _turn = turn();
+    for (keys, mix) in [(3, "get=5,set=5"), (50, "get=5,set=3,delete=2"), (500, "get=9,set=1")] {
+        for (size, load) in [(10, Load::Closed { pipeline: 16 }), (100, open(20_000.0, 1000, WhenFull::Wait))]
+        {
+            let mut plan = plan(fake::start(Fault::None));
+            (plan.threads, plan.connections, plan.load) = (4, 8, load);
+            plan.workload.keys = keys;
+            plan.workload.multi_get = 3;
+            plan.workload.mix = mix.parse().expect("it is a mix");
+            plan.workload.sizes = larder_bench::workload::Sizes::Fixed(size);
+            let run = run(&plan);
+            assert_eq!((run.verified.wrong, run.verified.lost), (0, 0), "{keys} {mix} {:?}", run.verified);
+        }
+    }
+}
+
 #[test]
 fn values_of_an_earlier_run_are_right() {
     let _turn = turn();

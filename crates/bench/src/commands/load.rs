@@ -113,7 +113,7 @@ pub struct Args {
     #[arg(long, default_value_t = 1, help_heading = "Workload")]
     pub seed: u64,
     /// Which values to verify: off, sample (1 in 64) or full
-    #[arg(long, default_value = "sample", help_heading = "Checks")]
+    #[arg(long, default_value = "full", help_heading = "Checks")]
     pub verify: Verify,
     /// It is right that nearly every get misses
     #[arg(long, help_heading = "Checks")]

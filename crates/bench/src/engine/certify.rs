@@ -8,11 +8,13 @@
 //!   would have been the slowest.
 //! - `little`, of a closed loop, fails when rate times mean response time is off the requests in flight by 5
 //!   %.
-//! - `hits` fails when gets found less than 1 % of their keys, unless that is expected.
-//! - `values` fails when a value differs from the one stored under its key.
+//! - `hits`, see [`answers`].
+//! - `values` fails when a value differs from the one stored under its key, or was replaced before it was asked for.
+//! - `lost` fails when more stored keys were missed than the server counts evictions.
 //! - `errors` fails when more than 0.1 % of the requests were refused, and warns of any: an error is answered
 //!   sooner than a value, so a server that refuses looks fast.
 
+mod answers;
 mod generator;
 
 use super::plan::{Load, Plan, WhenFull};
@@ -27,8 +29,6 @@ const RATE_MIN: (f64, f64) = (0.95, 0.99);
 pub const LITTLE_MAX: f64 = 0.05;
 /// Rounds of a closed loop with fewer of which the edges of the window weigh more than [`LITTLE_MAX`].
 const ROUNDS_MIN: f64 = 100.0;
-/// The share of gets that have to find something.
-pub const HITS_MIN: f64 = 0.01;
 /// The share of requests that may be refused.
 const ERRORS_MAX: f64 = 0.001;
 /// The share of requests of an open loop that may not have been sent.
@@ -44,8 +44,9 @@ pub fn checks(plan: &Plan, run: &Run) -> Vec<Check> {
         rate(plan, run),
         dropped(plan, run),
         little(plan, run),
-        hits(plan, run),
-        values(run),
+        answers::hits(plan, run),
+        answers::values(run),
+        answers::lost(run),
         errors(run),
     ];
     checks.into_iter().flatten().collect()
@@ -107,29 +108,6 @@ fn little(plan: &Plan, run: &Run) -> Option<Check> {
         _ => Verdict::Pass,
     };
     Some(check("little", verdict, message))
-}
-
-fn hits(plan: &Plan, run: &Run) -> Option<Check> {
-    let gets = run.verbs.iter().find(|verb| verb.name == "get")?;
-    let share = gets.hits as f64 / ((gets.hits + gets.misses) as f64).max(1.0);
-    let mut message = format!("{:.1} % of the keys were found", share * 100.0);
-    let is_miss = share < HITS_MIN && gets.hits + gets.misses > 0;
-    if is_miss && !plan.expect_misses {
-        message += ": a run of misses measures no gets; use --prefill, or say --expect-misses";
-    }
-    let is_wrong = is_miss && !plan.expect_misses;
-    Some(check("hits", if is_wrong { Verdict::Fail } else { Verdict::Pass }, message))
-}
-
-fn values(run: &Run) -> Option<Check> {
-    let verified = &run.verified;
-    if verified.checked == 0 {
-        let message = format!("none was looked at (--verify {})", verified.mode);
-        return verified.wrong.gt(&0).then(|| check("values", Verdict::Fail, message));
-    }
-    let message = format!("{} wrong of {} verified", verified.wrong, verified.checked);
-    let verdict = if verified.wrong > 0 { Verdict::Fail } else { Verdict::Pass };
-    Some(check("values", verdict, message))
 }
 
 fn errors(run: &Run) -> Option<Check> {

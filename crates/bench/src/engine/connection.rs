@@ -1,5 +1,6 @@
 //! One connection: bytes on their way out, requests in flight, bytes that came in.
 
+use super::ledger::WriteMark;
 use super::plan::Plan;
 use crate::net::Error;
 use crate::net::Stream;
@@ -32,6 +33,27 @@ pub struct Flight {
     pub size: u32,
     /// The expiry that it is stored with.
     pub expiry_s: u32,
+    /// The write that it is, of a set or a delete that is followed.
+    pub write: WriteMark,
+    /// The floor of its key at its begin, of a get.
+    pub floor: u32,
+}
+
+/// A request to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The request.
+    pub asked: Asked,
+    /// All keys of a get of several, the first one included; else empty.
+    pub keys: &'a [u64],
+    /// The floors of the keys of a get.
+    pub floors: &'a [u32],
+    /// When it is due; 0 for when it is sent.
+    pub due_ns: u64,
+    /// The version that its value is to carry.
+    pub version: u64,
+    /// See [`Flight::write`].
+    pub write: WriteMark,
 }
 
 /// A request in flight together with all its keys.
@@ -39,7 +61,7 @@ pub struct Flight {
 pub struct Asking<'a> {
     /// The request.
     pub flight: &'a Flight,
-    more: &'a VecDeque<u64>,
+    more: &'a VecDeque<(u64, u32)>,
 }
 
 impl Asking<'_> {
@@ -48,7 +70,15 @@ impl Asking<'_> {
         match index {
             index if index >= self.flight.keys => None,
             0 => Some(self.flight.key),
-            index => self.more.get(index as usize - 1).copied(),
+            index => self.more.get(index as usize - 1).map(|more| more.0),
+        }
+    }
+
+    /// The floor of the key at a place of a get.
+    pub fn floor(&self, index: u32) -> u32 {
+        match index {
+            0 => self.flight.floor,
+            index => self.more.get(index as usize - 1).map_or(0, |more| more.1),
         }
     }
 }
@@ -63,8 +93,8 @@ pub struct Connection {
     output: Vec<u8>,
     output_begin: usize,
     flights: VecDeque<Flight>,
-    /// The keys of gets of several, but for the first of each.
-    more_keys: VecDeque<u64>,
+    /// The keys of gets of several and their floors, but for the first of each.
+    more_keys: VecDeque<(u64, u32)>,
     /// How many of the last requests are not wholly handed over.
     unsent: usize,
     /// Bytes of the first of these that are.
@@ -131,37 +161,47 @@ impl Connection {
         self.output_bytes() > OUTPUT_BYTES_MAX
     }
 
-    /// Adds a request that was due at `due_ns`, or at 0 is due when it is sent. `more` are the further keys
-    /// of a get.
-    pub fn ask(&mut self, encoder: &Encoder, asked: Asked, more: &[u64], due_ns: u64, version: u64) {
+    /// Adds a request.
+    pub fn ask(&mut self, encoder: &Encoder, request: Request<'_>) {
+        let Request { asked, keys, floors, version, .. } = request;
         let before = self.output.len();
         match asked.verb {
-            Verb::Get if more.is_empty() => encoder.get(&mut self.output, &[asked.key]),
+            Verb::Get if keys.is_empty() => encoder.get(&mut self.output, &[asked.key]),
             Verb::Get => {
-                // `more` begins with the first key, so that the request is rendered from one slice.
-                encoder.get(&mut self.output, more);
-                self.more_keys.extend(&more[1..]);
+                encoder.get(&mut self.output, keys);
+                self.more_keys.extend(keys.iter().copied().zip(floors.iter().copied()).skip(1));
             }
             Verb::Set => encoder.set(&mut self.output, asked.key, asked.size, asked.expiry_s, version),
             Verb::Incr => encoder.incr(&mut self.output, asked.key),
             Verb::Delete => encoder.delete(&mut self.output, asked.key),
             Verb::Touch => encoder.touch(&mut self.output, asked.key, asked.expiry_s),
         }
-        let keys = more.len().max(1) as u32;
-        self.add_flight(asked, keys, before, due_ns);
+        self.add_flight(request, before);
     }
 
     /// Adds the storing of a counter.
     pub fn ask_counter(&mut self, encoder: &Encoder, key: u64) {
         let before = self.output.len();
         encoder.set_counter(&mut self.output, key);
-        self.add_flight(Asked { verb: Verb::Set, key, size: 0, expiry_s: 0 }, 1, before, 0);
+        let asked = Asked { verb: Verb::Set, key, size: 0, expiry_s: 0 };
+        let write = WriteMark::default();
+        self.add_flight(Request { asked, keys: &[], floors: &[], due_ns: 0, version: 0, write }, before);
     }
 
-    fn add_flight(&mut self, asked: Asked, keys: u32, before: usize, due_ns: u64) {
-        let bytes = (self.output.len() - before) as u32;
-        let Asked { verb, key, size, expiry_s } = asked;
-        self.flights.push_back(Flight { due_ns, sent_ns: 0, key, verb, keys, bytes, size, expiry_s });
+    fn add_flight(&mut self, request: Request<'_>, before: usize) {
+        let Request { asked: Asked { verb, key, size, expiry_s }, keys, floors, due_ns, write, .. } = request;
+        self.flights.push_back(Flight {
+            due_ns,
+            sent_ns: 0,
+            key,
+            verb,
+            keys: keys.len().max(1) as u32,
+            bytes: (self.output.len() - before) as u32,
+            size,
+            expiry_s,
+            write,
+            floor: floors.first().copied().unwrap_or(0),
+        });
         self.unsent += 1;
     }
 

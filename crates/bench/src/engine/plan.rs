@@ -179,7 +179,7 @@ impl Default for Plan {
             duration: Duration::from_secs(10),
             requests: None,
             prefill: false,
-            verify: Verify::Sample,
+            verify: Verify::Full,
             cpus: Vec::new(),
             spin: false,
             watch: watch::Targets::default(),

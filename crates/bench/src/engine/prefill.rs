@@ -92,12 +92,20 @@ fn receive(reactor: &mut Reactor<'_>, index: usize, done: &mut Stored) -> Result
     if connection.receive().map_err(|e| broken(reactor.plan, &e, in_flight))? == 0 {
         return Ok(false);
     }
-    let answered = connection.replies(|_, reply| match reply.what {
-        What::Error(words) | What::NotStored(words) => {
-            done.refused += 1;
-            done.said.get_or_insert_with(|| words.escape_ascii().to_string());
-        }
-        _ => done.stored += 1,
+    let ledger = reactor.ledger;
+    let answered = connection.replies(|asking, reply| {
+        let is_refused = match reply.what {
+            What::Error(words) | What::NotStored(words) => {
+                done.refused += 1;
+                done.said.get_or_insert_with(|| words.escape_ascii().to_string());
+                true
+            }
+            _ => {
+                done.stored += 1;
+                false
+            }
+        };
+        ledger.end(asking.flight.key, asking.flight.write, !is_refused);
     });
     let answered = answered.map_err(|garbage| format!("{address} answered {garbage}"))?;
     reactor.in_flight -= answered as usize;
@@ -123,12 +131,11 @@ fn ask(reactor: &mut Reactor<'_>, index: usize, next: &mut Next) {
         let key = next.key;
         if next.counter_is_next {
             connection.ask_counter(reactor.encoder, key);
+            reactor.in_flight += 1;
         } else {
             let asked: Asked = connection.draw.set(&reactor.shared, key);
-            let version = reactor.next_version();
-            reactor.connections[index].ask(reactor.encoder, asked, &[], 0, version);
+            reactor.ask_set(index, asked);
         }
-        reactor.in_flight += 1;
         if next.counts && next.has_values && !next.counter_is_next {
             next.counter_is_next = true;
         } else {

@@ -1,7 +1,8 @@
 //! One thread's event loop: its connections, and when it waits for what.
 
 use super::arrival::Schedule;
-use super::connection::Connection;
+use super::connection::{Connection, Request};
+use super::ledger::{Ledger, WriteMark};
 use super::plan::{Load, Plan, WhenFull};
 use super::replies::{Reader, Then};
 use super::tally::{Tally, Window};
@@ -39,6 +40,7 @@ pub(super) struct Reactor<'a> {
     pub plan: &'a Plan,
     pub clock: Clock,
     pub encoder: &'a Encoder,
+    pub ledger: &'a Ledger,
     pub connections: Vec<Connection>,
     pub shared: Shared,
     epoll: OwnedFd,
@@ -53,6 +55,7 @@ pub(super) struct Reactor<'a> {
     thread: usize,
     version: u64,
     keys: Vec<u64>,
+    floors: Vec<u32>,
     dirty: Vec<usize>,
     trace: Option<Peekable<Box<dyn Iterator<Item = Record> + Send + 'a>>>,
 }
@@ -62,7 +65,7 @@ impl<'a> Reactor<'a> {
     pub fn connect(
         plan: &'a Plan,
         clock: Clock,
-        encoder: &'a Encoder,
+        common: (&'a Encoder, &'a Ledger),
         thread: usize,
         streams: Vec<Random>,
         stops: [&'a AtomicBool; 2],
@@ -77,10 +80,12 @@ impl<'a> Reactor<'a> {
             connections.push(connection);
         }
         let (number, all) = plan.thread_of_all(thread);
+        let (encoder, ledger) = common;
         Ok(Self {
             plan,
             clock,
             encoder,
+            ledger,
             connections,
             shared: Shared::new(&plan.workload, number, all),
             epoll,
@@ -94,6 +99,7 @@ impl<'a> Reactor<'a> {
             // Later runs have later versions, and threads of a run their own.
             version: clock.unix_ms(0) << 22 ^ (number as u64) << 56,
             keys: Vec::new(),
+            floors: Vec::new(),
             dirty: Vec::new(),
             trace: plan.trace.as_ref().map(|trace| trace.part(number, all).peekable()),
         })
@@ -254,15 +260,37 @@ impl<'a> Reactor<'a> {
                 self.keys.push(connection.draw.another_key(&mut self.shared));
             }
         }
-        self.version += 1;
-        connection.ask(self.encoder, asked, &self.keys, due_ns, self.version);
-        self.in_flight += 1;
+        self.send(index, asked, due_ns);
     }
 
-    /// A version that no value had before.
-    pub fn next_version(&mut self) -> u64 {
+    /// Asks for a key that is stored before the load.
+    pub fn ask_set(&mut self, index: usize, asked: Asked) {
+        self.keys.clear();
+        self.send(index, asked, 0);
+    }
+
+    /// Adds a request to a connection, of all `keys` if there are any; the ledger is asked before it is sent.
+    fn send(&mut self, index: usize, asked: Asked, due_ns: u64) {
+        self.floors.clear();
+        let write = match asked.verb {
+            Verb::Get => {
+                let keys = if self.keys.is_empty() { std::slice::from_ref(&asked.key) } else { &self.keys };
+                if self.ledger.is_on() {
+                    self.floors.extend(keys.iter().map(|key| self.ledger.floor(*key)));
+                } else {
+                    self.floors.resize(keys.len(), 0);
+                }
+                None
+            }
+            Verb::Set | Verb::Delete => self.ledger.begin(asked.key, asked.verb == Verb::Delete),
+            Verb::Incr | Verb::Touch => None,
+        };
         self.version += 1;
-        self.version
+        let (write, version) = write.unwrap_or((WriteMark::default(), self.version));
+        let (keys, floors) = (&self.keys[..], &self.floors[..]);
+        let request = Request { asked, keys, floors, due_ns, version, write };
+        self.connections[index].ask(self.encoder, request);
+        self.in_flight += 1;
     }
 
     /// Sends the requests that are due, and returns how long to wait for more.

@@ -1,6 +1,7 @@
 //! Reads the replies of a connection under load: counts, times, verifies, and returns the steps that follow.
 
 use super::connection::{Asking, Connection};
+use super::ledger::Ledger;
 use super::tally::{Ended, Tally};
 use crate::wire::{Encoder, Garbage, Reply, Verb, What, Whose};
 
@@ -20,9 +21,10 @@ pub(super) enum Then {
 
 /// Reads replies. Between two calls of [`Self::read`] a reply may be half read; the rest is read
 /// later.
-#[derive(Debug, Default)]
-pub(super) struct Reader {
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
     look_aside: bool,
+    ledger: &'a Ledger,
     steps: Vec<Then>,
     /// Errors in the server's words, the first few.
     pub said: Vec<String>,
@@ -41,9 +43,10 @@ struct Partial {
 
 const SAID: usize = 3;
 
-impl Reader {
-    pub fn new(look_aside: bool, connections: usize) -> Self {
-        Self { look_aside, partial: vec![Partial::default(); connections], ..Self::default() }
+impl<'a> Reader<'a> {
+    pub fn new(look_aside: bool, ledger: &'a Ledger, connections: usize) -> Self {
+        let partial = vec![Partial::default(); connections];
+        Self { look_aside, ledger, steps: Vec::new(), said: Vec::new(), partial }
     }
 
     /// Returns the next step that follows, if any.
@@ -60,14 +63,15 @@ impl Reader {
         tally: &mut Tally,
         now_ns: u64,
     ) -> Result<usize, Garbage> {
-        let Self { look_aside, steps, said, partial } = self;
+        let Self { look_aside, ledger, steps, said, partial } = self;
         let partial = &mut partial[index];
         let answered = connection.replies(|asking, reply| {
             partial.ended.bytes += reply.consumed as u64;
             match &reply.what {
                 What::Value(whose, data) => {
                     partial.ended.hits += 1;
-                    partial.value(*look_aside, asking, whose, data, encoder, tally);
+                    let looks_for = *look_aside || ledger.is_on();
+                    partial.value(looks_for, asking, whose, data, (encoder, ledger), tally);
                 }
                 What::Error(words) | What::NotStored(words) => {
                     partial.ended.is_error = true;
@@ -79,7 +83,9 @@ impl Reader {
                 What::Done | What::Count(_) | What::Miss | What::Frame => {}
             }
             if reply.is_last {
+                partial.misses(asking, reply, ledger, tally);
                 partial.finish(*look_aside, asking, reply, steps);
+                ledger.end(asking.flight.key, asking.flight.write, !partial.ended.is_error);
                 tally.ended(asking.flight, &partial.ended, now_ns);
                 partial.ended = Ended::default();
             }
@@ -91,16 +97,16 @@ impl Reader {
 impl Partial {
     fn value(
         &mut self,
-        look_aside: bool,
+        looks_for_misses: bool,
         asking: Asking<'_>,
         whose: &Whose<'_>,
         data: &[u8],
-        encoder: &Encoder,
+        (encoder, ledger): (&Encoder, &Ledger),
         tally: &mut Tally,
     ) {
         let is_to_verify = tally.is_to_verify();
         let several = asking.flight.keys > 1;
-        let is_to_find = several && look_aside;
+        let is_to_find = several && looks_for_misses;
         if !is_to_verify && !is_to_find {
             return;
         }
@@ -119,8 +125,31 @@ impl Partial {
             self.found.resize(asking.flight.keys as usize, false);
             self.found[place as usize] = true;
         }
-        if is_to_verify && let Err(wrong) = encoder.pool.verify(data, encoder.items.hash(key)) {
-            tally.wrong(|| format!("the value of key {key}, {} bytes, {wrong}", data.len()));
+        if !is_to_verify {
+            return;
+        }
+        match encoder.pool.verify(data, encoder.items.hash(key)) {
+            Err(wrong) => tally.wrong(|| format!("the value of key {key}, {} bytes, {wrong}", data.len())),
+            Ok(version) => {
+                if let Err(stale) = ledger.check(key, asking.floor(place), version, data.len()) {
+                    tally.stale(|| format!("the value of key {key}, {} bytes, {stale}", data.len()));
+                }
+            }
+        }
+    }
+
+    /// Has the misses of a get explained.
+    fn misses(&mut self, asking: Asking<'_>, reply: &Reply<'_>, ledger: &Ledger, tally: &mut Tally) {
+        let flight = asking.flight;
+        let is_error = matches!(reply.what, What::Error(_)) || self.ended.is_error;
+        if flight.verb != Verb::Get || is_error || self.ended.hits >= flight.keys || !ledger.is_on() {
+            return;
+        }
+        self.found.resize(flight.keys as usize, false);
+        for place in (0..flight.keys).filter(|place| !self.found[*place as usize]) {
+            if let Some(key) = asking.key(place) {
+                tally.missed(flight, ledger.miss(key, asking.floor(place)));
+            }
         }
     }
 

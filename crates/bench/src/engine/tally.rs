@@ -1,6 +1,7 @@
 //! The counts and times of one thread in the window.
 
 use super::connection::Flight;
+use super::ledger::Miss;
 use super::plan::Verify;
 use crate::latency::Latency;
 use crate::result::{Interval, Verb as Row, Verified};
@@ -22,6 +23,13 @@ pub struct Window {
     pub begin_ns: u64,
     /// When nothing becomes due any more.
     pub end_ns: u64,
+}
+
+impl Window {
+    /// Whether a request that was due at `due_ns` is measured.
+    fn holds(&self, due_ns: u64) -> bool {
+        (self.begin_ns..self.end_ns).contains(&due_ns)
+    }
 }
 
 /// How a request ended.
@@ -108,9 +116,25 @@ impl Tally {
         }
     }
 
+    /// Counts a value that a later one had replaced before it was asked for.
+    pub fn stale(&mut self, message: impl FnOnce() -> String) {
+        self.verified.stale += 1;
+        self.wrong(message);
+    }
+
+    /// Counts a key that was not found. Stored keys count in the warm-up too, as the evictions beside them do.
+    pub fn missed(&mut self, flight: &Flight, miss: Miss) {
+        let verified = &mut self.verified;
+        match miss {
+            Miss::Lost => verified.lost += 1,
+            Miss::Cold if self.window.holds(flight.due_ns) => verified.cold += 1,
+            Miss::Cold | Miss::Expected | Miss::Again => {}
+        }
+    }
+
     /// A request was answered to its end at `now_ns`.
     pub fn ended(&mut self, flight: &Flight, ended: &Ended, now_ns: u64) {
-        if flight.due_ns < self.window.begin_ns || flight.due_ns >= self.window.end_ns {
+        if !self.window.holds(flight.due_ns) {
             return;
         }
         let timed = &mut self.rows[flight.verb as usize];

@@ -1,7 +1,8 @@
 //! Runs the threads of a plan from their connecting to their end, and merges their measurements.
 
 use super::cpu::{self, Used};
-use super::plan::{Load, Plan};
+use super::ledger::Ledger;
+use super::plan::{Load, Plan, Verify};
 use super::prefill::{Stored, prefill};
 use super::reactor::{Bound, Reactor};
 use super::replies::Reader;
@@ -9,7 +10,7 @@ use super::tally::{Finished, Tally, Window};
 use super::{Observer, Phase};
 use crate::clock::Clock;
 use crate::net::Error;
-use crate::random::Random;
+use crate::random::{Random, mix};
 use crate::result::{self, Generator, Interval, Run, Verified};
 use crate::watch;
 use crate::wire::Encoder;
@@ -73,6 +74,7 @@ pub fn execute(plan: &Plan, observer: &dyn Observer, stop: &AtomicBool) -> Resul
     let (items, counters) = plan.workload.names().map_err(Error::Plan)?;
     let encoder = Encoder { protocol: plan.protocol, items, counters, pool: Pool::new() };
     let clock = Clock::start();
+    let ledger = ledger_of(plan, clock);
     let abort = AtomicBool::new(false);
     let first = plan.part.first_connection;
     let mut streams = Random::streams(plan.workload.seed, first + plan.connections).into_iter().skip(first);
@@ -84,9 +86,9 @@ pub fn execute(plan: &Plan, observer: &dyn Observer, stop: &AtomicBool) -> Resul
             let streams: Vec<_> = streams.by_ref().take(plan.connections / plan.threads + more).collect();
             let (send, wait) = channel();
             go.push(send);
-            let (tell, encoder, stops) = (tell.clone(), &encoder, [stop, &abort]);
+            let (tell, encoder, ledger, stops) = (tell.clone(), &encoder, &ledger, [stop, &abort]);
             let body = move || {
-                let lane = Lane { plan, clock, encoder, index, tell: &tell, wait: &wait };
+                let lane = Lane { plan, clock, encoder, ledger, index, tell: &tell, wait: &wait };
                 let outcome = lane.run(streams, stops);
                 // The run is over when one of its threads is over before its time.
                 if !matches!(&outcome, Ok(outcome) if outcome.cut_short.is_none()) {
@@ -105,11 +107,21 @@ pub fn execute(plan: &Plan, observer: &dyn Observer, stop: &AtomicBool) -> Resul
     })
 }
 
+/// The ledger of a plan: none where values are not verified, or where other processes write the same keys.
+fn ledger_of(plan: &Plan, clock: Clock) -> Ledger {
+    if plan.verify == Verify::Off || plan.part.of > 1 {
+        return Ledger::off();
+    }
+    let is_lasting = plan.workload.expiry_s.1 == 0 && plan.trace.is_none();
+    Ledger::new(mix(clock.unix_ms(0)) as u32, plan.workload.keys, is_lasting)
+}
+
 /// One thread's way through a run.
 struct Lane<'a> {
     plan: &'a Plan,
     clock: Clock,
     encoder: &'a Encoder,
+    ledger: &'a Ledger,
     index: usize,
     tell: &'a Sender<News>,
     wait: &'a Receiver<Go>,
@@ -123,7 +135,8 @@ impl Lane<'_> {
         }
         // Sleeps are to end when asked, not up to 50 us later as the kernel otherwise takes the liberty to.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let mut reactor = Reactor::connect(plan, self.clock, self.encoder, self.index, streams, stops)?;
+        let mut reactor =
+            Reactor::connect(plan, self.clock, (self.encoder, self.ledger), self.index, streams, stops)?;
         let _ = self.tell.send(News::Ready);
         let mut go = self.go()?;
         if let Go::Prefill = go {
@@ -163,7 +176,7 @@ impl Lane<'_> {
     fn load(&self, reactor: &mut Reactor<'_>, window: Window) -> Outcome {
         let is_open = matches!(self.plan.load, Load::Open { .. });
         let mut tally = Tally::new(window, is_open, self.plan.verify);
-        let mut reader = Reader::new(self.plan.workload.look_aside, reactor.connections.len());
+        let mut reader = Reader::new(self.plan.workload.look_aside, self.ledger, reactor.connections.len());
         let on_second = |second| drop(self.tell.send(News::Second(second)));
         let (mut at_begin, mut at_end) = (None, None);
         let at_bounds = |bound| match bound {
@@ -205,11 +218,11 @@ struct Conductor<'a> {
 impl Conductor<'_> {
     fn conduct(mut self) -> Result<Run, Error> {
         self.wait_for_all()?;
+        let mut watcher = self.plan.watcher();
         if self.plan.prefill {
             self.tell_all(Go::Prefill);
             self.wait_for_all()?;
         }
-        let mut watcher = self.plan.watcher();
         if self.plan.warmup.is_zero() {
             watcher.at_begin();
         }
@@ -231,6 +244,7 @@ impl Conductor<'_> {
         run.intervals = seconds;
         run.server = watched.server;
         run.watch = watched.watch;
+        run.verified.evicted = watched.evicted;
         run.checks = super::certify::checks(self.plan, &run);
         Ok(run)
     }
@@ -356,6 +370,9 @@ fn add_outcome(run: &mut Run, outcome: Outcome, seconds: f64) {
     run.dropped += finished.dropped;
     run.verified.checked += finished.verified.checked;
     run.verified.wrong += finished.verified.wrong;
+    run.verified.stale += finished.verified.stale;
+    run.verified.lost += finished.verified.lost;
+    run.verified.cold += finished.verified.cold;
     run.verified.examples.extend(finished.verified.examples);
     run.verified.examples.truncate(10);
     run.errors_said.extend(said);

@@ -132,6 +132,9 @@ fn add(sum: &mut Run, run: &Run, name: &str) {
     sum.verified.mode.clone_from(&run.verified.mode);
     sum.verified.checked += run.verified.checked;
     sum.verified.wrong += run.verified.wrong;
+    sum.verified.stale += run.verified.stale;
+    sum.verified.lost += run.verified.lost;
+    sum.verified.cold += run.verified.cold;
     let said = |text: &String| format!("{name}: {text}");
     sum.verified.examples.extend(run.verified.examples.iter().map(said));
     sum.verified.examples.truncate(EXAMPLES);

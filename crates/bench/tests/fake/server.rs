@@ -25,6 +25,12 @@ pub enum Fault {
     Flipped,
     /// It closes every connection after so many requests.
     Dies(u64),
+    /// It gives out the value before the last one, once in so many gets.
+    Stale(u64),
+    /// It acknowledges one set in so many and does not store it.
+    Forgets(u64),
+    /// It acknowledges one set in so many and removes the key.
+    Removes(u64),
     /// It answers what nobody asked.
     Babbles,
     /// It serves so many requests in each hundredth of a second, and refuses the others.
@@ -34,6 +40,8 @@ pub enum Fault {
 struct Shared {
     fault: Fault,
     items: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
+    /// The values before those in `items`.
+    older: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
     first: OnceLock<Instant>,
     requests: AtomicU64,
     /// The current hundredth of a second, and its requests.
@@ -60,6 +68,7 @@ pub fn start(fault: Fault) -> u16 {
     let shared = Arc::new(Shared {
         fault,
         items: Mutex::default(),
+        older: Mutex::default(),
         first: OnceLock::new(),
         requests: AtomicU64::new(0),
         hundredth: Mutex::default(),
@@ -116,7 +125,8 @@ fn request(input: &[u8]) -> Option<(String, Vec<u8>, usize)> {
 fn answer(line: &str, data: &[u8], shared: &Shared, output: &mut Vec<u8>) -> bool {
     let words: Vec<&str> = line.split(' ').collect();
     if matches!(words[0], "version" | "stats") {
-        output.extend_from_slice(if words[0] == "stats" { b"END\r\n" } else { b"VERSION 0\r\n" });
+        let stats = b"STAT evictions 0\r\nEND\r\n";
+        output.extend_from_slice(if words[0] == "stats" { &stats[..] } else { b"VERSION 0\r\n" });
         return true;
     }
     let number = shared.requests.fetch_add(1, Ordering::Relaxed);
@@ -134,6 +144,24 @@ fn answer(line: &str, data: &[u8], shared: &Shared, output: &mut Vec<u8>) -> boo
     }
     match (words[0], shared.fault) {
         (_, Fault::Dies(after)) if number >= after => return false,
+        ("set", Fault::Forgets(every)) if number.is_multiple_of(every) => {
+            output.extend_from_slice(b"STORED\r\n");
+        }
+        ("set", Fault::Removes(every)) if number.is_multiple_of(every) => {
+            shared.items.lock().expect("no panic holds it").remove(words[1].as_bytes());
+            output.extend_from_slice(b"STORED\r\n");
+        }
+        ("delete", _) => {
+            let found = shared.items.lock().expect("no panic holds it").remove(words[1].as_bytes());
+            output.extend_from_slice(if found.is_some() { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" });
+        }
+        ("set", Fault::Stale(_)) => {
+            let mut items = shared.items.lock().expect("no panic holds it");
+            if let Some(older) = items.insert(words[1].into(), data.to_vec()) {
+                shared.older.lock().expect("no panic holds it").insert(words[1].into(), older);
+            }
+            output.extend_from_slice(b"STORED\r\n");
+        }
         ("set", _) => {
             shared.items.lock().expect("no panic holds it").insert(words[1].into(), data.to_vec());
             output.extend_from_slice(b"STORED\r\n");
@@ -150,6 +178,10 @@ fn answer(line: &str, data: &[u8], shared: &Shared, output: &mut Vec<u8>) -> boo
                 let mut value = value.clone();
                 match fault {
                     Fault::Truncated => drop(value.pop()),
+                    Fault::Stale(every) if number.is_multiple_of(every) => {
+                        let older = shared.older.lock().expect("no panic holds it");
+                        value = older.get(key.as_bytes()).cloned().unwrap_or(value);
+                    }
                     Fault::Flipped => *value.last_mut().expect("values are not empty") ^= 4,
                     _ => {}
                 }
