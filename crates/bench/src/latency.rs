@@ -61,6 +61,14 @@ impl Latency {
         if self.0.is_empty() { 0 } else { self.0.value_at_quantile(quantile) }
     }
 
+    /// How many of those recorded are above `bound_ns`, to the histogram's precision.
+    pub fn count_above(&self, bound_ns: u64) -> u64 {
+        match bound_ns < self.0.max() {
+            true => self.0.count_between(self.0.next_non_equivalent(bound_ns), self.0.max()),
+            false => 0,
+        }
+    }
+
     /// The mean in nanoseconds; 0 when nothing was recorded.
     pub fn mean_ns(&self) -> f64 {
         if self.0.is_empty() { 0.0 } else { self.0.mean() }
@@ -107,6 +115,20 @@ impl<'de> Deserialize<'de> for Latency {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_above_a_bound_is_counted() {
+        let mut latency = Latency::new();
+        (1..=100).for_each(|ms| latency.record(ms * 1_000_000));
+        for (bound_ms, want) in [(0, 100), (50, 50), (99, 1), (100, 0), (200, 0)] {
+            assert_eq!(
+                latency.count_above(bound_ms * 1_000_000 + 500_000 * (bound_ms % 2)),
+                want,
+                "{bound_ms}"
+            );
+        }
+        assert_eq!(Latency::new().count_above(0), 0);
+    }
 
     #[test]
     fn json_keeps_every_count() {

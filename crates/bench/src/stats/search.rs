@@ -8,20 +8,25 @@
 //!        +--------- all around the crossing is far on one side of the bound ------+
 //! ```
 //!
-//! While it settles, it probes just below, at and just above the crossing, and fits a straight line through
-//! the logarithm of p99 / bound of every second against that of the rate. A second in which the host stood
-//! still counts as 1 at most, however long it stood. The interval is a bootstrap that draws three
-//! neighbouring probes at a time, since seconds of a probe are alike, and those of the next one still a
-//! little.
+//! While it settles, it probes just below, at and just above the crossing, and fits a line to the share of requests
+//! over the bound ([`line`]). The requests of all probes count together: the percentile of a second is no estimate of
+//! the percentile of all requests, since slow requests come in crowds that most seconds have none of, and a mean of
+//! such figures is too low. The interval is a bootstrap that draws three neighbouring probes at a time, since
+//! neighbouring probes are still a little alike.
 
-use super::{RESAMPLES, mean, percentile_interval, student};
+mod line;
+
+use super::{RESAMPLES, percentile_interval, student};
 use crate::random::Random;
 use crate::result::Estimate;
+use line::{Line, Model, Point};
 
 /// The bound to search for, and the time for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// The bound of the quantile (p99 as a rule) of a second.
+    /// The quantile of the latency that is bounded, 0 to 1; 0 for the mean.
+    pub quantile: f64,
+    /// Its bound.
     pub bound_ns: u64,
     /// The first rate to try, requests a second.
     pub start_rate: f64,
@@ -38,9 +43,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The usual plan: half-width 3 % within 120 s.
+    /// The usual plan: p99, half-width 3 % within 120 s.
     pub fn new(bound_ns: u64, start_rate: f64, highest_rate: f64) -> Self {
         Self {
+            quantile: 0.99,
             bound_ns,
             start_rate,
             highest_rate,
@@ -59,10 +65,21 @@ pub struct Outcome {
     pub rate: f64,
     /// Whether all else was well: answered at the offered rate, no errors, the generator kept up.
     pub passed: bool,
-    /// The quantile of each whole second.
-    pub p99s_ns: Vec<u64>,
+    /// Its seconds.
+    pub seconds: Vec<Second>,
     /// The probe's whole time, with its settling; 0 takes the search's own estimate.
     pub elapsed_seconds: f64,
+}
+
+/// One second of a probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Second {
+    /// The quantile, or the mean, of its latencies.
+    pub figure_ns: u64,
+    /// How many requests it had.
+    pub requests: u64,
+    /// How many of these took longer than the bound; of a mean, the sum of their latencies in units of the bound.
+    pub over: f64,
 }
 
 /// The next step.
@@ -121,15 +138,14 @@ struct Tuning {
     margin: f64,
     /// Probes farther than this from the crossing, in logarithms of the rate, are no part of the line.
     near: f64,
-    /// The least slope of the line: below it, latency hardly depends on the rate.
-    slope_min: f64,
-    /// The greatest slope of the line.
-    slope_max: f64,
     /// A block of which every second is this far on one side of the bound, in logarithms of p99 / bound, is
     /// not near the crossing: a short probe that found otherwise was wrong.
     far: f64,
-    /// Seconds from which a slope is known well enough to leave others out.
+    /// Probes from which a slope is known well enough to leave others out.
     points_min: usize,
+    /// How far such a line reaches, in units of how far from the crossing it is probed: much nearer, chance would make
+    /// it steep and then leave out what says otherwise.
+    reach: f64,
 }
 
 const TUNING: Tuning = Tuning {
@@ -139,20 +155,28 @@ const TUNING: Tuning = Tuning {
     long_seconds: 4,
     probes_min: 15,
     block: 3,
-    margin: 0.8,
+    margin: 0.3,
     near: 0.10,
-    slope_min: 0.5,
-    slope_max: 200.0,
     far: 0.9,
-    points_min: 24,
+    points_min: 9,
+    reach: 8.0,
 };
 
 impl Tuning {
-    /// Returns how far from the crossing to probe, in logarithms of the rate: for a fifth more and less
-    /// latency.
+    /// Returns how far from the crossing to probe, in logarithms of the rate: for about a third and three times as many
+    /// requests over the bound.
     fn apart(slope: f64) -> f64 {
-        (0.2 / slope).clamp(0.005, 0.04)
+        (1.2 / slope).clamp(0.0025, 0.04)
     }
+}
+
+/// A probe that was made.
+#[derive(Clone, Debug)]
+struct Probe {
+    /// Of all its seconds together.
+    point: Point,
+    /// The logarithm of figure / bound of each second, within -1 and 1.
+    excesses: Vec<f64>,
 }
 
 /// A search under way.
@@ -164,8 +188,8 @@ pub struct Search {
     /// The highest rate that passed and the lowest that did not, so far.
     passed: Option<f64>,
     failed: Option<f64>,
-    /// All probes: the logarithm of the rate, and of p99 / bound of each second, within -1 and 1.
-    probes: Vec<(f64, Vec<f64>)>,
+    /// All probes.
+    probes: Vec<Probe>,
     /// Which probes came since settling began.
     settling_since: Option<usize>,
 }
@@ -217,28 +241,45 @@ impl Search {
 
     /// Takes in the outcome of a probe.
     pub fn tell(&mut self, outcome: &Outcome) {
-        let seconds = outcome.p99s_ns.len() as f64;
-        let reckoned = seconds + self.plan.settle_seconds;
+        let reckoned = outcome.seconds.len() as f64 + self.plan.settle_seconds;
         self.spent_seconds += if outcome.elapsed_seconds > 0.0 { outcome.elapsed_seconds } else { reckoned };
-        let excess = |p99: &u64| ((*p99).max(1) as f64 / self.plan.bound_ns as f64).ln().clamp(-1.0, 1.0);
-        let seconds: Vec<f64> = match outcome.passed {
-            true => outcome.p99s_ns.iter().map(excess).collect(),
-            false => vec![1.0; outcome.p99s_ns.len().max(1)],
+        let bound_ns = self.plan.bound_ns as f64;
+        let excess = |second: &Second| (second.figure_ns.max(1) as f64 / bound_ns).ln().clamp(-1.0, 1.0);
+        let excesses: Vec<f64> = match outcome.passed {
+            true => outcome.seconds.iter().filter(|second| second.requests > 0).map(excess).collect(),
+            false => vec![1.0; outcome.seconds.len().max(1)],
         };
         if self.settling_since.is_none() {
-            let within = outcome.passed && !seconds.is_empty() && super::median(&seconds) <= 0.0;
+            let within = outcome.passed && !excesses.is_empty() && super::median(&excesses) <= 0.0;
             match within {
                 true => self.passed = Some(self.passed.map_or(outcome.rate, |rate| rate.max(outcome.rate))),
                 false => self.failed = Some(self.failed.map_or(outcome.rate, |rate| rate.min(outcome.rate))),
             }
         }
-        self.probes.push((outcome.rate.max(1e-9).ln(), seconds));
+        let requests: u64 = outcome.seconds.iter().map(|second| second.requests).sum();
+        let over: f64 = outcome.seconds.iter().map(|second| second.over).sum();
+        let model = self.model();
+        let share = if outcome.passed { over / requests.max(1) as f64 } else { model.most() };
+        let point = Point { at: outcome.rate.max(1e-9).ln(), weight: requests.max(1) as f64, share };
+        self.probes.push(Probe { point, excesses });
+    }
+
+    fn model(&self) -> Model {
+        match self.plan.quantile {
+            0.0 => Model::Mean,
+            quantile => Model::Share(1.0 - quantile),
+        }
     }
 
     fn probe(&self, rate: f64, seconds: u32) -> Step {
         let needed = f64::from(seconds) + self.plan.settle_seconds;
         if self.spent_seconds + needed <= self.plan.budget_seconds {
             return Step::Probe { rate, seconds };
+        }
+        if let (Some(passed), Some(failed)) = (self.passed, self.failed)
+            && let Some(capacity) = self.interval((passed * failed).sqrt().ln())
+        {
+            return Step::Done(self.at(capacity));
         }
         Step::Done(match (self.passed, self.failed) {
             (Some(passed), Some(failed)) => Found::Between(passed.min(failed), failed),
@@ -253,9 +294,9 @@ impl Search {
             (self.passed, self.failed, self.settling_since) = (passed, failed, None);
             return self.step();
         }
-        let all: Vec<usize> = (0..self.probes.len()).collect();
+        let all: Vec<Point> = self.probes.iter().map(|probe| probe.point).collect();
         let middle = (self.passed.unwrap_or(1.0) * self.failed.unwrap_or(1.0)).sqrt().ln();
-        let (crossing, slope) = self.line(&all, middle).unwrap_or((middle, 10.0));
+        let (Line { crossing, slope }, _) = self.line(&all, middle);
         let settled = self.probes.len() - self.settling_since.unwrap_or(0);
         let over = self.spent_seconds + f64::from(TUNING.long_seconds) + self.plan.settle_seconds
             > self.plan.budget_seconds;
@@ -266,10 +307,7 @@ impl Search {
                 Some(capacity) if wide(&capacity) <= self.plan.half_width * TUNING.margin => {
                     return Step::Done(Found::At { capacity, narrow: true });
                 }
-                Some(capacity) if over => {
-                    let narrow = wide(&capacity) <= self.plan.half_width;
-                    return Step::Done(Found::At { capacity, narrow });
-                }
+                Some(capacity) if over => return Step::Done(self.at(capacity)),
                 _ => {}
             }
         }
@@ -284,11 +322,11 @@ impl Search {
     fn elsewhere(&self) -> Option<(Option<f64>, Option<f64>)> {
         let settled = &self.probes[self.settling_since?..];
         let last = settled
-            .last_chunk::<{ TUNING.block }>()
+            .last_chunk::<{ 2 * TUNING.block }>()
             .filter(|_| settled.len().is_multiple_of(TUNING.block))?;
         let is_all =
-            |side: f64| last.iter().all(|(_, seconds)| seconds.iter().all(|y| y * side >= TUNING.far));
-        let rates = last.each_ref().map(|(x, _)| x.exp());
+            |side: f64| last.iter().all(|probe| probe.excesses.iter().all(|y| y * side >= TUNING.far));
+        let rates = last.each_ref().map(|probe| probe.point.at.exp());
         if is_all(-1.0) {
             Some((rates.into_iter().reduce(f64::max), None))
         } else if is_all(1.0) {
@@ -298,60 +336,61 @@ impl Search {
         }
     }
 
-    /// The crossing and slope of the line through the given probes, as far as they are near `middle`.
-    fn line(&self, chosen: &[usize], middle: f64) -> Option<(f64, f64)> {
-        let mut middle = middle;
+    /// The line through those of the points that are near `middle`, and these points.
+    fn line(&self, points: &[Point], middle: f64) -> (Line, Vec<Point>) {
+        let mut line = Line { crossing: middle, slope: 10.0 };
+        let mut near = Vec::new();
         let mut near_by = TUNING.near;
-        let mut found = None;
         for _ in 0..3 {
-            let near =
-                chosen.iter().map(|at| &self.probes[*at]).filter(|(x, _)| (x - middle).abs() <= near_by);
-            let points: Vec<(f64, f64)> = near.flat_map(|(x, ys)| ys.iter().map(|y| (*x, *y))).collect();
-            if points.len() < 2 {
-                return found;
-            }
-            let xs: Vec<f64> = points.iter().map(|point| point.0).collect();
-            let ys: Vec<f64> = points.iter().map(|point| point.1).collect();
-            let (mean_x, mean_y) = (mean(&xs), mean(&ys));
-            let across: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
-            let along: f64 = xs.iter().map(|x| (x - mean_x).powi(2)).sum();
-            let slope = if along > 0.0 { across / along } else { TUNING.slope_max };
-            let slope = slope.clamp(TUNING.slope_min, TUNING.slope_max);
-            // Latency is a curve: once the slope is known, points farther than needed would only bend the
-            // line.
-            near_by = if points.len() >= TUNING.points_min {
-                (2.5 * Tuning::apart(slope)).min(TUNING.near)
-            } else {
-                TUNING.near
+            let middle = line.crossing;
+            near = points.iter().copied().filter(|point| (point.at - middle).abs() <= near_by).collect();
+            let Some(found) = line::fit(&near, self.model(), line.slope) else { break };
+            // A line far from flat can still be a bad guess from two probes: never leave the points behind.
+            let crossing = found.crossing.clamp(middle - TUNING.near, middle + TUNING.near);
+            line = Line { crossing, ..found };
+            // Latency is a curve: once the slope is known, points farther than needed would only bend the line.
+            near_by = match near.len() >= TUNING.points_min {
+                true => (TUNING.reach * Tuning::apart(line.slope)).min(TUNING.near),
+                false => TUNING.near,
             };
-            // A line far from flat can still be a bad guess from two seconds: never leave the points behind.
-            middle = (mean_x - mean_y / slope).clamp(middle - TUNING.near, middle + TUNING.near);
-            found = Some((middle, slope));
         }
-        found
+        (line, near)
     }
 
-    fn interval(&mut self, crossing: f64) -> Option<Estimate> {
-        let near: Vec<usize> = (0..self.probes.len())
-            .filter(|at| (self.probes[*at].0 - crossing).abs() <= TUNING.near)
-            .collect();
-        let (crossing, slope) = self.line(&near, crossing)?;
+    /// The end of a search whose time is over.
+    fn at(&self, capacity: Estimate) -> Found {
+        let narrow = (capacity.most - capacity.least) / 2.0 / capacity.estimate <= self.plan.half_width;
+        Found::At { capacity, narrow }
+    }
+
+    fn interval(&self, crossing: f64) -> Option<Estimate> {
+        let all: Vec<Point> = self.probes.iter().map(|probe| probe.point).collect();
+        let (Line { crossing, slope }, near) = self.line(&all, crossing);
+        if near.len() < TUNING.points_min / 2 {
+            return None;
+        }
         let mut rng = self.rng.clone();
         let mut chosen = near.clone();
         let mut resampled: Vec<f64> = (0..RESAMPLES)
             .filter_map(|_| {
                 for block in chosen.chunks_mut(TUNING.block) {
                     let start = rng.index(near.len());
-                    (start..).zip(block).for_each(|(at, probe)| *probe = near[at % near.len()]);
+                    (start..).zip(block).for_each(|(at, point)| *point = near[at % near.len()]);
                 }
-                self.line(&chosen, crossing).map(|found| found.0)
+                line::fit_near(&chosen, self.model(), slope)
+                    .map(|line| line.crossing.clamp(crossing - TUNING.near, crossing + TUNING.near))
             })
             .collect();
         // Overlapping blocks know more than as many that do not overlap, and less than as many probes.
         let stretch = student::stretch(near.len() / 2);
+        // Shares of few crowds are too low more often than too high, and resamples are to the line what the line is to
+        // the truth: the interval has both its own tail and the mirrored one on each side.
         let found = percentile_interval(crossing, &mut resampled, stretch)?;
-        // The greatest error of a straight line through a queue's curve, and a little for the host's
-        // own drift.
+        let mirrored = (2.0 * crossing - found.most, 2.0 * crossing - found.least);
+        let estimate = 2.0 * crossing - super::median(&resampled);
+        let found =
+            Estimate { least: found.least.min(mirrored.0), estimate, most: found.most.max(mirrored.1) };
+        // The greatest error of a straight line through a queue's curve, and a little for the host's own drift.
         let bend = Tuning::apart(slope) / 4.0;
         let (least, most) = ((found.least - bend).exp(), (found.most + bend).exp());
         Some(Estimate { least, estimate: found.estimate.exp(), most })
@@ -359,149 +398,4 @@ impl Search {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A server whose p99 rises like a queue's, with noise that lasts some seconds, and a second now and then
-    /// in which the host stands still.
-    struct Server {
-        rng: Random,
-        most: f64,
-        idle_ns: f64,
-        noise: f64,
-        hiccups: f64,
-        level: f64,
-        /// The probe that is told to have passed, and the one that is told not to have.
-        wrong: [Option<u32>; 2],
-    }
-
-    impl Server {
-        fn new(seed: u64, noise: f64, hiccups: f64) -> Self {
-            Self {
-                rng: Random::new(seed),
-                most: 150_000.0,
-                idle_ns: 100_000.0,
-                noise,
-                hiccups,
-                level: 0.0,
-                wrong: [None; 2],
-            }
-        }
-
-        fn capacity(&self, bound_ns: f64) -> f64 {
-            self.most * (1.0 - self.idle_ns / bound_ns)
-        }
-
-        fn probe(&mut self, rate: f64, seconds: u32) -> Outcome {
-            let mut queued = 0.0;
-            let p99s_ns = (0..seconds).map(|_| {
-                self.level = 0.5 * self.level + self.noise * self.rng.normal();
-                let room = 1.0 - rate / self.most;
-                queued += (-room).max(0.0) * 1e9;
-                let p99 = self.idle_ns / room.max(0.002) * self.level.exp() + queued;
-                (if self.rng.unit() < self.hiccups { p99 + 3e7 } else { p99 }) as u64
-            });
-            Outcome {
-                rate,
-                p99s_ns: p99s_ns.collect(),
-                passed: rate < self.most * 1.05,
-                elapsed_seconds: 0.0,
-            }
-        }
-
-        fn search(&mut self, plan: Plan) -> (Found, f64, u32) {
-            let mut search = Search::new(plan);
-            for probes in 0.. {
-                match search.step() {
-                    Step::Done(found) => return (found, search.spent_seconds(), probes),
-                    Step::Probe { rate, seconds } => {
-                        let mut outcome = self.probe(rate, seconds);
-                        if self.wrong[0] == Some(probes) {
-                            (outcome.passed, outcome.p99s_ns) = (true, vec![self.idle_ns as u64; 2]);
-                        }
-                        outcome.passed &= self.wrong[1] != Some(probes);
-                        search.tell(&outcome);
-                    }
-                }
-            }
-            unreachable!("a search ends with its budget")
-        }
-    }
-
-    #[test]
-    fn eighteen_of_twenty_repeats_hold_the_capacity_within_three_percent() {
-        for (noise, hiccups) in [(0.1, 0.0), (0.2, 0.0), (0.2, 0.02)] {
-            let mut inside = 0;
-            for seed in 0..20 {
-                let mut server = Server::new(seed + 100, noise, hiccups);
-                let truth = server.capacity(1e6);
-                let (found, spent, _) = server.search(Plan { seed, ..Plan::new(1_000_000, 10_000.0, 1e6) });
-                let Found::At { capacity, narrow } = found else { panic!("seed {seed}: {found:?}") };
-                let half_width = (capacity.most - capacity.least) / 2.0 / capacity.estimate;
-                assert!(narrow && half_width <= 0.03 && spent <= 120.0, "{seed}: {half_width} in {spent} s");
-                inside += usize::from(capacity.least <= truth && truth <= capacity.most);
-            }
-            assert!(inside >= 18, "noise {noise}, hiccups {hiccups}: {inside} of 20");
-        }
-    }
-
-    #[test]
-    fn one_wrong_probe_does_not_lead_it_astray() {
-        // From 10 K/s on it is the eighth probe, number 7, that is the first beyond the capacity.
-        for (right, wrong) in [(None, Some(0)), (None, Some(3)), (Some(7), None)] {
-            let mut server = Server::new(5, 0.2, 0.0);
-            server.wrong = [right, wrong];
-            let truth = server.capacity(1e6);
-            let (found, ..) = server.search(Plan::new(1_000_000, 10_000.0, 1e6));
-            let Found::At { capacity, .. } = found else { panic!("{right:?}, {wrong:?}: {found:?}") };
-            assert!((capacity.estimate / truth - 1.0).abs() < 0.03, "{right:?}, {wrong:?}: {capacity:?}");
-        }
-    }
-
-    #[test]
-    fn repeats_agree_more_often_than_eighteen_of_twenty() {
-        let (mut inside, trials) = (0, 200);
-        for seed in 0..trials {
-            let mut server = Server::new(seed * 7 + 1, 0.2, 0.0);
-            let truth = server.capacity(1e6);
-            let (found, ..) = server.search(Plan { seed, ..Plan::new(1_000_000, 20_000.0, 1e6) });
-            let Found::At { capacity, .. } = found else { panic!("seed {seed}: {found:?}") };
-            inside += usize::from(capacity.least <= truth && truth <= capacity.most);
-        }
-        assert!(inside * 100 >= trials as usize * 92, "{inside} of {trials}");
-    }
-
-    #[test]
-    fn a_capacity_out_of_reach_is_said_to_be() {
-        let mut server = Server::new(1, 0.1, 0.0);
-        let (found, ..) = server.search(Plan::new(1_000_000, 10_000.0, 50_000.0));
-        assert_eq!(found, Found::Above(50_000.0));
-        let (found, spent, _) = server.search(Plan::new(50_000, 10_000.0, 50_000.0));
-        assert!(matches!(found, Found::Below(rate) if rate < 10_000.0), "{found:?}");
-        assert!(spent <= 120.0);
-    }
-
-    #[test]
-    fn a_short_budget_ends_with_a_bracket() {
-        let mut server = Server::new(1, 0.1, 0.0);
-        let plan = Plan { budget_seconds: 22.0, ..Plan::new(1_000_000, 10_000.0, 1e6) };
-        let (found, spent, _) = server.search(plan);
-        let truth = server.capacity(1e6);
-        assert!(
-            matches!(found, Found::Between(low, high) if low < truth * 1.05 && high > truth * 0.95),
-            "{found:?}"
-        );
-        assert!(spent <= 22.0);
-    }
-
-    #[test]
-    fn noise_that_hides_the_crossing_is_admitted() {
-        let mut server = Server::new(5, 1.5, 0.1);
-        let (found, spent, _) = server.search(Plan::new(1_000_000, 10_000.0, 1e6));
-        assert!(spent <= 120.0);
-        if let Found::At { capacity, narrow } = found {
-            let half_width = (capacity.most - capacity.least) / 2.0 / capacity.estimate;
-            assert_eq!(narrow, half_width <= 0.03, "{found:?}");
-        }
-    }
-}
+mod tests;

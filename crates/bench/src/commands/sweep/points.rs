@@ -4,9 +4,10 @@ use super::{Args, FleetSweep, print};
 use crate::commands::{Failure, live::Live, output};
 use crate::engine::certify::{CEILING_MAX, is_limited};
 use crate::engine::{self, Plan};
+use crate::latency::Latency;
 use crate::random::mix;
 use crate::result::{Run, Slo};
-use crate::stats::search::{self, Found, Outcome, Search, Step};
+use crate::stats::search::{self, Found, Outcome, Search, Second, Step};
 use crate::sweep;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -55,6 +56,7 @@ impl Sweep<'_> {
         let mut search = Search::new(search::Plan {
             budget_seconds: self.args.budget.as_secs_f64(),
             settle_seconds: plan.warmup.as_secs_f64(),
+            quantile: slo.quantile,
             ..search::Plan::new(slo.bound_ns, start, highest)
         });
         let mut spoiled = 0;
@@ -87,7 +89,7 @@ impl Sweep<'_> {
                 rate,
                 // By time and not by number: how many become due in two seconds is chance.
                 passed: run.seconds * KEPT_MIN <= f64::from(seconds) && run.dropped == 0 && is_answered(run),
-                p99s_ns: run.intervals.iter().map(|second| sweep::measured(&second.response, slo)).collect(),
+                seconds: run.intervals.iter().map(|interval| second(&interval.response, slo)).collect(),
                 elapsed_seconds,
             });
         }
@@ -132,6 +134,15 @@ impl Sweep<'_> {
         }
         Ok(())
     }
+}
+
+/// What a search goes by of one second's latencies.
+fn second(latency: &Latency, slo: Slo) -> Second {
+    let over = match slo.quantile {
+        0.0 => latency.mean_ns() * latency.count() as f64 / slo.bound_ns as f64,
+        _ => latency.count_above(slo.bound_ns) as f64,
+    };
+    Second { figure_ns: sweep::measured(latency, slo), requests: latency.count(), over }
 }
 
 /// Whether nothing failed but what a search judges for itself: the rate and the generator.
