@@ -10,7 +10,8 @@
 //!   %.
 //! - `hits`, see [`answers`].
 //! - `values` fails when a value differs from the one stored under its key, or was replaced before it was asked for.
-//! - `lost` fails when more stored keys were missed than the server counts evictions.
+//! - `lost` warns when more stored keys were missed than the server counts evictions, and fails when more than 0.1 % of
+//!   all keys that were asked for.
 //! - `errors` fails when more than 0.1 % of the requests were refused, and warns of any: an error is answered
 //!   sooner than a value, so a server that refuses looks fast.
 
