@@ -6,7 +6,7 @@ pub mod socket;
 pub mod stream;
 pub mod tls;
 
-pub use address::Address;
+pub use address::{Address, without_secret};
 pub use error::Error;
 pub use stream::{Stream, reach};
 pub use tls::Tls;

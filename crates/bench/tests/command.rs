@@ -66,6 +66,20 @@ fn a_wrong_command_line_is_status_2() {
 }
 
 #[test]
+fn errors_say_what_to_do_and_print_no_secret() {
+    let port = fake::start(Fault::None).to_string();
+    for (words, says) in [
+        (vec!["run", "-p", &port, "--cpus", "777"], "may use the CPUs"),
+        (vec!["run", "-s", "redis://user:geheim@127.0.0.1"], "redis://...@127.0.0.1"),
+    ] {
+        let output = bench(&words).output().expect("it starts");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(says) && !said.contains("geheim") && said.lines().count() == 1, "{said}");
+    }
+}
+
+#[test]
 fn a_wrong_value_is_status_4() {
     let output = run(fake::start(Fault::Flipped), &["--prefill", "--verify", "full", "--no-calibrate"]);
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stdout));

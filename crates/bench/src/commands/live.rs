@@ -12,13 +12,21 @@ pub struct Live {
     is_on: bool,
     width: usize,
     length: Duration,
+    /// What stands before every line.
+    head: String,
 }
 
 impl Live {
     /// For a plan; `quiet` keeps it silent.
     pub fn new(plan: &Plan, quiet: bool, width: usize) -> Self {
         let is_on = !quiet && std::io::stdout().is_terminal();
-        Self { is_on, width, length: plan.duration }
+        Self { is_on, width, length: plan.duration, head: String::new() }
+    }
+
+    /// For one of several runs; `head` says which, and goes before every line.
+    pub fn of_several(plan: &Plan, quiet: bool, width: usize, head: String) -> Self {
+        let live = Self::new(plan, quiet, width);
+        Self { width: live.width.saturating_sub(head.len() + 2).max(20), head, ..live }
     }
 
     /// Takes the line away.
@@ -29,7 +37,8 @@ impl Live {
     fn show(&self, line: &str) {
         if self.is_on {
             let mut out = std::io::stdout().lock();
-            let _ = write!(out, "\r\x1b[2K{}", line.get(..self.width - 1).unwrap_or(line));
+            let head = if line.is_empty() || self.head.is_empty() { "" } else { &format!("{}  ", self.head) };
+            let _ = write!(out, "\r\x1b[2K{head}{}", line.get(..self.width - 1).unwrap_or(line));
             let _ = out.flush();
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{Failure, tls};
 use crate::engine::{Address, Arrival, Load, Part, Plan, Verify, WhenFull};
+use crate::net::without_secret;
 use crate::watch::{Process, Targets};
 use crate::wire::Protocol;
 use crate::workload::{Mix, Pattern, Sizes, Workload, parse};
@@ -172,8 +173,10 @@ impl Args {
     /// # Errors
     /// They contradict each other.
     pub fn plan(&self) -> Result<Plan, Failure> {
-        let (address, protocol) = Address::parse(&self.server, self.port, self.protocol)
-            .map_err(|message| Failure::usage(format!("--server {}: {message}", self.server)))?;
+        let (address, protocol) =
+            Address::parse(&self.server, self.port, self.protocol).map_err(|message| {
+                Failure::usage(format!("--server {}: {message}", without_secret(&self.server)))
+            })?;
         let tls = self.tls.tls(&address)?;
         let load = match self.rate {
             None => Load::Closed { pipeline: self.pipeline },

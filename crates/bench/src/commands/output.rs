@@ -1,6 +1,7 @@
 //! Where results go: the terminal's width, files, and the effect of signals.
 
 use super::Failure;
+use crate::net::without_secret;
 use crate::result::{self, Document};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::File;
@@ -38,7 +39,7 @@ pub fn document() -> Document {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Document {
         schema: result::SCHEMA,
-        command: std::env::args().collect(),
+        command: std::env::args().map(|word| without_secret(&word)).collect(),
         started_unix_ms: now.as_millis() as u64,
         environment: crate::environment::here(),
         ..Document::default()

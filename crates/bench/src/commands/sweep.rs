@@ -16,7 +16,7 @@ use fleet_sweep::FleetSweep;
 use points::Sweep;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The share of a service level that this host may take up without a load, for a search within it.
 const IDLE_MAX: f64 = 0.5;
@@ -85,7 +85,15 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     if !args.quiet {
         args.announce(&plan, fleet.is_some(), hosts);
     }
-    let mut sweep = Sweep { args: &args, stop: &stop, runs: Vec::new(), ended: None, fleet };
+    let mut sweep = Sweep {
+        args: &args,
+        stop: &stop,
+        runs: Vec::new(),
+        total: None,
+        began: Instant::now(),
+        ended: None,
+        fleet,
+    };
     if let Some(slo) = args.slo.filter(|_| args.search) {
         args.check_host(&plan, slo, &stop)?;
     }

@@ -48,8 +48,10 @@ impl Used {
 /// # Errors
 /// There is no such CPU, or it is not ours.
 pub fn pin(cpu: usize) -> Result<(), Error> {
-    if cpu >= CpuSet::MAX_CPU {
-        return Err(Error::Plan(format!("--cpus {cpu}: there is no such CPU")));
+    let allowed = allowed();
+    if !allowed.contains(&cpu) {
+        let all: Vec<String> = allowed.iter().map(usize::to_string).collect();
+        return Err(Error::Plan(format!("--cpus {cpu}: this process may use the CPUs {}", all.join(","))));
     }
     let mut set = CpuSet::new();
     set.set(cpu);

@@ -39,6 +39,13 @@ impl Address {
             Some((scheme, _)) => return Err(format!("`{scheme}://` is not a server that `run` measures")),
         };
         let rest = rest.trim_end_matches('/');
+        if rest.contains('@') {
+            return Err(
+                "a name and a password before the @ cannot be used: leave them out, and measure a server \
+                        that does not ask for them"
+                    .to_string(),
+            );
+        }
         let number = |digits: &str| digits.parse().map_err(|_| format!("`{digits}` is no port"));
         let (host, given) = if let Some(inner) = rest.strip_prefix('[') {
             let (host, after) = inner.split_once(']').ok_or("an IPv6 address ends with ]")?;
@@ -70,6 +77,15 @@ impl Address {
     }
 }
 
+/// A text without what stands between `://` and `@` in it: a name and a password.
+pub fn without_secret(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_string() };
+    match rest.split('/').next().and_then(|host| host.rfind('@')) {
+        Some(at) => format!("{scheme}://...{}", &rest[at..]),
+        None => text.to_string(),
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -85,6 +101,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_password_is_left_out() {
+        for (text, want) in [
+            ("mysql://root:word@h:3306/db", "mysql://...@h:3306/db"),
+            ("redis://:wo@rd@h", "redis://...@h"),
+            ("redis://h/a@b", "redis://h/a@b"),
+            ("--server=redis://:word@h", "--server=redis://...@h"),
+            ("name@host", "name@host"),
+        ] {
+            assert_eq!(without_secret(text), want);
+        }
+    }
+
+    #[test]
     fn addresses_are_understood() {
         let shown = |text: &str, port| {
             Address::parse(text, port, Protocol::Text)
@@ -98,6 +127,7 @@ mod tests {
         assert_eq!(shown("::1", None), text("[::1]:11211"));
         assert_eq!(shown("unix:/a/b", None), text("unix:/a/b"));
         assert_eq!(shown("redis://h", None), Ok(("h:6379".to_string(), Protocol::Resp2)));
+        assert!(shown("redis://name:geheim@h", None).is_err_and(|message| !message.contains("geheim")));
         assert!(shown("h:x", None).is_err() && shown("mysql://h", None).is_err() && shown("", None).is_err());
     }
 }

@@ -46,7 +46,7 @@ impl fmt::Display for Error {
         match self {
             Self::Plan(message) | Self::Before(message) => f.write_str(message),
             Self::Connect { address, source } => {
-                write!(f, "cannot connect to {address}: {source}; is a server running there?")
+                write!(f, "cannot connect to {address}: {source}; {}", advice(source))
             }
             Self::Tls { address, message } => write!(f, "no TLS with {address}: {message}"),
             Self::Host { what, source } => write!(f, "{what}: {source}"),
@@ -54,4 +54,32 @@ impl fmt::Display for Error {
     }
 }
 
+/// What to do about a connection that could not be made.
+fn advice(error: &io::Error) -> &'static str {
+    match rustix::io::Errno::from_io_error(error) {
+        Some(rustix::io::Errno::MFILE) => "allow more (ulimit -n), or use fewer connections (-c)",
+        Some(rustix::io::Errno::NFILE) => "this host has too many in all",
+        Some(rustix::io::Errno::ADDRNOTAVAIL) => {
+            "this host has no local port left: use fewer connections (-c), or wait a minute"
+        }
+        Some(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => "this user may not",
+        Some(rustix::io::Errno::CONNRESET) => "does the server take so many connections (-c)?",
+        _ => "is a server running there?",
+    }
+}
+
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_open_files_say_what_to_do() {
+        let of = |errno: rustix::io::Errno| {
+            Error::Connect { address: "h:1".to_string(), source: errno.into() }.to_string()
+        };
+        assert!(of(rustix::io::Errno::MFILE).contains("ulimit -n"));
+        assert!(of(rustix::io::Errno::CONNREFUSED).contains("is a server running"));
+    }
+}

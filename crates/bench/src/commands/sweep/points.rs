@@ -23,6 +23,10 @@ pub(super) struct Sweep<'a> {
     pub stop: &'a AtomicBool,
     /// The runs, each with the rate or the number of connections that was set for it.
     pub runs: Vec<(f64, Run)>,
+    /// How many points there will be, when that is known.
+    pub total: Option<usize>,
+    /// When the first one began.
+    pub began: Instant,
     /// Why it ended early, if it did.
     pub ended: Option<String>,
     /// The hosts that run each point, when there are several.
@@ -38,6 +42,7 @@ impl Sweep<'_> {
         set: impl Fn(&mut Plan, u64),
     ) -> Result<(), Failure> {
         let order = sweep::shuffled(values, self.args.repeat, plan.workload.seed);
+        self.total = Some(order.len());
         for value in order {
             let mut plan = self.next_point(plan, value);
             set(&mut plan, value);
@@ -106,8 +111,21 @@ impl Sweep<'_> {
         plan
     }
 
+    /// Which point comes next, and how much time is left at most.
+    fn progress(&self, plan: &Plan) -> String {
+        let number = self.runs.len() + 1;
+        let (of, left) = match self.total {
+            Some(total) => {
+                let each = plan.warmup + plan.duration;
+                (format!(" of {total}"), each * (total + 1).saturating_sub(number) as u32)
+            }
+            None => (String::new(), self.args.budget.saturating_sub(self.began.elapsed())),
+        };
+        format!("point {number}{of}, {} s left", left.as_secs())
+    }
+
     fn measure(&mut self, plan: &Plan, at: f64) -> Result<(), Failure> {
-        let live = Live::new(plan, self.args.quiet, output::width());
+        let live = Live::of_several(plan, self.args.quiet, output::width(), self.progress(plan));
         let run = match &mut self.fleet {
             None => engine::execute(plan, &live, self.stop),
             Some(fleet) => fleet.execute(plan, &live, self.stop),
