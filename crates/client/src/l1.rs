@@ -1,0 +1,443 @@
+//! A cache in shared memory, for all processes of a user on one host.
+//!
+//! A read takes no lock, waits for nobody, and writes nothing that others read. A process that is killed at any
+//! instruction costs the entry that it was storing.
+//!
+//! ```no_run
+//! use larder_client::{Entry, L1Options, now_ms};
+//!
+//! let l1 = L1Options::new().open("shop")?;
+//! let entry = Entry {
+//!     value: b"42",
+//!     fresh_until_ms: now_ms() + 1_000,
+//!     stale_until_ms: now_ms() + 10_000,
+//!     ..Entry::default()
+//! };
+//! let _ = l1.set(b"answer", &entry);
+//! let mut value = Vec::new();
+//! assert!(l1.get(b"answer", &mut value).is_some_and(|hit| hit.is_fresh));
+//! # Ok::<(), larder_client::L1Error>(())
+//! ```
+//! In reading order: `layout` (the file), `slot`, `position` and `record` (its words), `ring` (who may read what),
+//! `shard` (get), `shard::write` (everything else), `lock`, `file`, and `flight` (one fetch of a key at a time).
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+
+mod claim;
+mod clock;
+mod crash;
+mod entry;
+mod error;
+mod file;
+mod flight;
+mod header;
+mod layout;
+mod lock;
+mod mapping;
+mod options;
+mod position;
+mod record;
+mod ring;
+mod shard;
+mod slot;
+mod stats;
+mod sys;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use claim::{Claim, Flight, Waited, Waiter};
+pub use clock::now_ms;
+pub use entry::{Entry, Hit, KEY_BYTES_MAX, Stored, TIME_MS_MAX, Ticket};
+pub use error::L1Error;
+pub use options::L1Options;
+pub use stats::L1Stats;
+
+use file::{CacheFile, Directory, Wanted};
+use header::{CLEARS_WORD, GENERATION_WORD};
+use layout::{LINE, Layout, SHARED_WORDS, STRIPES};
+use mapping::Mapping;
+use record::{HEADER_WORDS, Header, fresh_word, words_for};
+use shard::Shard;
+use shard::write::Writer;
+use stats::{Count, Counts};
+
+/// The caches that this process has open. Opening a file a second time would end its locks on the first.
+static OPEN: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+
+/// A cache in shared memory. Clones, threads and forked children share it.
+#[derive(Clone, Debug)]
+pub struct L1 {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    cache: CacheFile,
+    secrets: RapidSecrets,
+    lock_patience: Duration,
+    /// The process that has a locked byte in the file, and its number there.
+    process: Mutex<(u64, u32)>,
+}
+
+impl L1Options {
+    /// Opens the cache with this name, or makes it. All processes of the user that give the same name and directory
+    /// share it. A file that is there is used as it is, with its own size. One that is of another version, cut short
+    /// or damaged in its first page is left to those who have mapped it, and a new one takes its name.
+    ///
+    /// Where there is no directory for it, the cache has no file: it is shared with the children that this process
+    /// forks.
+    ///
+    /// # Errors
+    /// The name or size is out of bounds, the directory or file is not this user's alone, or there is no room.
+    pub fn open(&self, name: &str) -> Result<L1, L1Error> {
+        file::check_name(name)?;
+        if let Some(directory) = &self.directory {
+            return self.open_in(&Directory::open(directory)?, name);
+        }
+        for directory in file::default_directories() {
+            match Directory::open(&directory) {
+                Ok(directory) => return self.open_in(&directory, name),
+                // Not to be had here; one that is not safe is an error.
+                Err(L1Error::Io { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.anonymous()
+    }
+
+    /// Makes a cache without a file, which is shared with the children that this process forks.
+    ///
+    /// # Errors
+    /// The size is out of bounds, or there is no room.
+    pub fn anonymous(&self) -> Result<L1, L1Error> {
+        let l1 = self.share(file::anonymous(self.wanted())?);
+        l1.init();
+        Ok(l1)
+    }
+
+    /// Removes the file of the cache with this name. Those who have it open keep it; the next to open it makes
+    /// another. Returns whether there was one.
+    ///
+    /// # Errors
+    /// As [`L1Options::open`].
+    pub fn remove(&self, name: &str) -> Result<bool, L1Error> {
+        file::check_name(name)?;
+        let directories = self.directory.clone().map_or_else(file::default_directories, |own| vec![own]);
+        let mut was_there = false;
+        for directory in directories.iter().filter(|directory| directory.exists()) {
+            was_there |= Directory::open(directory)?.remove(name)?;
+        }
+        Ok(was_there)
+    }
+
+    fn open_in(&self, directory: &Directory, name: &str) -> Result<L1, L1Error> {
+        if let Some(l1) = directory.id_of(name).and_then(already_open) {
+            return Ok(l1);
+        }
+        if let Some(cache) = directory.find(name)? {
+            return Ok(self.share(cache));
+        }
+        let l1 = self.share(directory.make(name, self.wanted())?);
+        l1.init();
+        directory.publish(name)?;
+        Ok(l1)
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted { bytes: self.bytes, items: self.items }
+    }
+
+    fn share(&self, cache: CacheFile) -> L1 {
+        let secrets = RapidSecrets::seed(cache.seed);
+        let (lock_patience, process) = (self.lock_patience, Mutex::new((0, 0)));
+        let inner = Arc::new(Inner { cache, secrets, lock_patience, process });
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|inner| inner.strong_count() > 0);
+        open.push(Arc::downgrade(&inner));
+        L1 { inner }
+    }
+}
+
+fn already_open(id: (u64, u64)) -> Option<L1> {
+    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let inner = open.iter().filter_map(Weak::upgrade).find(|inner| inner.cache.id == id)?;
+    Some(L1 { inner })
+}
+
+impl L1 {
+    /// Copies the key's value to `value` and returns the rest of its entry; `None`, and an empty `value`, if there is
+    /// none that is fresh or stale. Takes no lock.
+    #[inline]
+    pub fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Option<Hit> {
+        let inner = &*self.inner;
+        let hash = inner.hash(key);
+        let header = inner.shard(hash).read(hash, key, value);
+        let hit = header.and_then(|header| header.hit(now_ms(), inner.generation().load(Relaxed)));
+        inner.counts().add(if hit.is_some() { Count::Hits } else { Count::Misses });
+        if hit.is_none() {
+            value.clear();
+        }
+        hit
+    }
+
+    /// As [`L1::get`], with a function that is given the entry and the value.
+    #[inline]
+    pub fn get_with<T>(&self, key: &[u8], with: impl FnOnce(&Hit, &[u8]) -> T) -> Option<T> {
+        let mut value = Vec::new();
+        let hit = self.get(key, &mut value)?;
+        Some(with(&hit, &value))
+    }
+
+    /// Stores an entry. A ticket of the key that was taken before is out of date then.
+    pub fn set(&self, key: &[u8], entry: &Entry) -> Stored {
+        let hash = self.inner.hash(key);
+        let generation = self.inner.generation().load(Acquire);
+        self.inner.store(hash, key, entry, generation, None)
+    }
+
+    /// Returns the state of a key, to be taken before the key is fetched from a server, or changed there.
+    #[must_use]
+    pub fn begin_fetch(&self, key: &[u8]) -> Ticket {
+        let inner = &*self.inner;
+        let hash = inner.hash(key);
+        Ticket {
+            hash,
+            version: inner.version(hash).load(Acquire),
+            generation: inner.generation().load(Acquire),
+            clears: inner.clears().load(Acquire),
+        }
+    }
+
+    /// Stores what was fetched, unless the key was stored or deleted, or everything was cleared, after the ticket was
+    /// taken: what was fetched may be older than that. Where revalidation was asked for meanwhile, the entry is
+    /// stored, and is not fresh.
+    pub fn fill(&self, ticket: &Ticket, key: &[u8], entry: &Entry) -> Stored {
+        let hash = self.inner.hash(key);
+        self.inner.store(hash, key, entry, ticket.generation, Some(ticket))
+    }
+
+    /// Makes an entry fresh until a time, and stale for as long behind it as before, without its value being sent
+    /// again: the server has told that the key still has this cas. Returns whether the entry is there and has it too.
+    pub fn touch(&self, ticket: &Ticket, key: &[u8], cas: u64, fresh_until_ms: u64) -> bool {
+        let hash = self.inner.hash(key);
+        let mut writer = self.inner.writer(hash);
+        let is_current = self.inner.is_current(ticket, hash);
+        is_current && writer.touch(hash, key, cas, fresh_word(fresh_until_ms, ticket.generation))
+    }
+
+    /// Forgets a key; returns whether it had an entry. No ticket that was taken before can bring one back.
+    pub fn delete(&self, key: &[u8]) -> bool {
+        let inner = &*self.inner;
+        let hash = inner.hash(key);
+        let mut writer = inner.writer(hash);
+        inner.bump(hash);
+        let was_there = writer.delete(hash, key);
+        if was_there {
+            inner.counts().add(Count::Deleted);
+        }
+        was_there
+    }
+
+    /// Forgets everything. No ticket that was taken before can bring anything back.
+    pub fn clear(&self) {
+        let inner = &*self.inner;
+        inner.clears().fetch_add(1, AcqRel);
+        for nth in 0..inner.cache.layout.shards {
+            inner.shard_at(nth).write(inner.counts(), now_ms(), inner.lock_patience).clear();
+        }
+    }
+
+    /// Makes every entry stale, until it is fetched or touched with a ticket that was taken later.
+    pub fn revalidate_all(&self) {
+        self.inner.generation().fetch_add(1, AcqRel);
+    }
+
+    /// Claims the fetch of a missing key, so that one thread of the host fetches it and the others wait.
+    pub fn claim(&self, key: &[u8]) -> Claim {
+        Claim::new(self, self.inner.hash(key))
+    }
+
+    /// Words that all processes share, zero in a new file, for the caller's use: the state of a breaker, say. A
+    /// process that is killed leaves them as they are.
+    #[must_use]
+    pub fn shared_words(&self) -> &[AtomicU64] {
+        self.inner.part(self.inner.cache.layout.shared_at, SHARED_WORDS)
+    }
+
+    /// Returns what was counted, in all processes.
+    #[must_use]
+    pub fn stats(&self) -> L1Stats {
+        self.inner.counts().sum()
+    }
+
+    /// Returns about how many entries there are, expired ones included. It reads the whole index.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        (0..self.inner.cache.layout.shards).map(|nth| self.inner.shard_at(nth).len()).sum()
+    }
+
+    /// Returns whether there are no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of the file.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.inner.cache.layout.bytes
+    }
+
+    /// The longest value, in bytes, under a key of any length: about 2/5 of a shard, of which there is one for each
+    /// 4 MiB.
+    #[must_use]
+    pub fn value_bytes_max(&self) -> usize {
+        let key_words = words_for(KEY_BYTES_MAX, 0) - HEADER_WORDS;
+        (self.inner.cache.layout.record_words_max() - HEADER_WORDS - key_words) * mapping::WORD
+    }
+
+    /// The file; `None` if the cache has none.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.inner.cache.path.as_deref()
+    }
+
+    fn init(&self) {
+        for nth in 0..self.inner.cache.layout.shards {
+            self.inner.shard_at(nth).init();
+        }
+    }
+}
+
+impl Inner {
+    #[inline]
+    fn words(&self) -> &Mapping {
+        &self.cache.mapping
+    }
+
+    fn file(&self) -> &File {
+        &self.cache.file
+    }
+
+    fn part(&self, at: usize, len: usize) -> &[AtomicU64] {
+        &self.words()[at..at + len]
+    }
+
+    #[inline]
+    fn hash(&self, key: &[u8]) -> u64 {
+        rapidhash_v3_seeded(key, &self.secrets)
+    }
+
+    #[inline]
+    fn shard(&self, hash: u64) -> Shard<'_> {
+        Shard::of(self.words(), &self.cache.layout, hash)
+    }
+
+    fn shard_at(&self, nth: usize) -> Shard<'_> {
+        Shard::at(self.words(), &self.cache.layout, nth)
+    }
+
+    #[inline]
+    fn counts(&self) -> Counts<'_> {
+        Counts(self.part(self.cache.layout.stats_at, STRIPES * LINE))
+    }
+
+    #[inline]
+    fn generation(&self) -> &AtomicU64 {
+        &self.words()[GENERATION_WORD]
+    }
+
+    fn clears(&self) -> &AtomicU64 {
+        &self.words()[CLEARS_WORD]
+    }
+
+    /// The count of changes of the key; keys share some.
+    fn version(&self, hash: u64) -> &AtomicU64 {
+        let layout = &self.cache.layout;
+        &self.words()[layout.versions_at + spread(hash, layout.versions)]
+    }
+
+    /// The word of the table of fetches; keys share some.
+    fn flight(&self, hash: u64) -> &AtomicU64 {
+        let layout = &self.cache.layout;
+        &self.words()[layout.flights_at + spread(hash, layout.flights)]
+    }
+
+    fn writer(&self, hash: u64) -> Writer<'_> {
+        self.shard(hash).write(self.counts(), now_ms(), self.lock_patience)
+    }
+
+    fn bump(&self, hash: u64) {
+        crash::step();
+        self.version(hash).fetch_add(1, AcqRel);
+    }
+
+    fn is_current(&self, ticket: &Ticket, hash: u64) -> bool {
+        ticket.hash == hash
+            && ticket.version == self.version(hash).load(Acquire)
+            && ticket.clears == self.clears().load(Acquire)
+    }
+
+    fn store(
+        &self,
+        hash: u64,
+        key: &[u8],
+        entry: &Entry,
+        generation: u64,
+        ticket: Option<&Ticket>,
+    ) -> Stored {
+        let layout: &Layout = &self.cache.layout;
+        if key.len() > KEY_BYTES_MAX {
+            return Stored::TooLarge;
+        }
+        let fits = words_for(key.len(), entry.value.len()) <= layout.record_words_max();
+        let header = fits.then(|| Header::new(hash, key, entry, generation));
+        let mut writer = self.writer(hash);
+        if ticket.is_some_and(|ticket| !self.is_current(ticket, hash)) {
+            self.counts().add(Count::Refused);
+            return Stored::Refused;
+        }
+        // Before the change, so that a writer killed in between has refused tickets for nothing.
+        self.bump(hash);
+        match header {
+            Some(header) => {
+                writer.store(&header, key, entry.value, layout.small_record_words_max());
+                Stored::Yes
+            }
+            None => {
+                writer.delete(hash, key);
+                Stored::TooLarge
+            }
+        }
+    }
+
+    /// Returns the number of this process in the file, by whose lock others see that it lives. The lock is taken
+    /// again each time: a child has none, and a library that has closed the file has ended it.
+    fn process_id(&self) -> Option<u32> {
+        let mut known = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = sys::process();
+        if known.0 != process || !flight::keep_id(self.file(), known.1) {
+            *known = (process, flight::new_id(self.file())?);
+        }
+        Some(known.1)
+    }
+}
+
+/// Spreads hashes over `len` places, by other bits than those that choose the shard and the bucket.
+fn spread(hash: u64, len: usize) -> usize {
+    let mixed = u128::from(hash.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * len as u128;
+    (mixed >> 64) as usize
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("L1").field("path", &self.cache.path).field("bytes", &self.cache.layout.bytes).finish()
+    }
+}

@@ -1,0 +1,11 @@
+//! The time that all processes of a host share.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Returns the milliseconds since the machine started, without those it was suspended: `CLOCK_MONOTONIC`, which
+/// setting the time of day does not change. It may lag by one tick of the kernel, 10 ms at most, and never goes back.
+#[inline]
+pub fn now_ms() -> u64 {
+    let now = clock_gettime(ClockId::MonotonicCoarse);
+    now.tv_sec.unsigned_abs() * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000
+}

@@ -1,0 +1,54 @@
+//! Where a test may end a writer as if its process had been killed: before any of its stores to shared memory.
+//!
+//! Outside of this crate's unit tests a step is no instruction at all.
+
+/// Marks that the next statement stores to shared memory.
+#[inline(always)]
+pub(super) fn step() {
+    #[cfg(test)]
+    armed::count_down();
+}
+
+/// Returns whether this thread is unwinding as if it had been killed, so that it must not release its lock.
+#[inline(always)]
+pub(super) fn is_killed() -> bool {
+    #[cfg(test)]
+    return armed::IS_KILLED.get();
+    #[cfg(not(test))]
+    false
+}
+
+#[cfg(test)]
+pub(super) mod armed {
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    struct Killed;
+
+    thread_local! {
+        static STEPS_LEFT: Cell<u64> = const { Cell::new(0) };
+        pub(in super::super) static IS_KILLED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn count_down() {
+        let left = STEPS_LEFT.get();
+        STEPS_LEFT.set(left.saturating_sub(1));
+        if left == 1 {
+            IS_KILLED.set(true);
+            resume_unwind(Box::new(Killed));
+        }
+    }
+
+    /// Runs `work` and ends it before its `steps`-th store (1 is the first). Returns `None` if that ended it.
+    pub(in super::super) fn kill_at<T>(steps: u64, work: impl FnOnce() -> T) -> Option<T> {
+        STEPS_LEFT.set(steps);
+        let result = catch_unwind(AssertUnwindSafe(work));
+        STEPS_LEFT.set(0);
+        IS_KILLED.set(false);
+        match result {
+            Ok(value) => Some(value),
+            Err(payload) if payload.is::<Killed>() => None,
+            Err(payload) => resume_unwind(payload),
+        }
+    }
+}

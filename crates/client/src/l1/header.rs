@@ -1,0 +1,52 @@
+//! The first page of the file: what it was made for, and two words that change.
+//!
+//! ```text
+//!  word 0 | magic
+//!       1 | format
+//!       2 | bytes of the file
+//!       3 | entries for which the index was made
+//!       4 | seed of the keys' hash
+//!       5 | checksum of the words before
+//!      16 | generation: counts the requests to revalidate everything
+//!      17 | clears: counts the requests to forget everything
+//! ```
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+
+use super::layout::{BYTES_MAX, BYTES_MIN, Layout};
+use super::words::copy_out;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"larderL1");
+/// Changes with every change of what the words of the file mean.
+const FORMAT: u64 = 1;
+
+const CHECK_WORD: usize = 5;
+/// Counts the requests to revalidate everything.
+pub(super) const GENERATION_WORD: usize = 16;
+/// Counts the requests to forget everything.
+pub(super) const CLEARS_WORD: usize = 17;
+
+fn check(words: &[AtomicU64]) -> u64 {
+    let mut bytes = [0; CHECK_WORD * 8];
+    copy_out(words, &mut bytes);
+    rapidhash_v3_seeded(&bytes, &RapidSecrets::seed(FORMAT))
+}
+
+/// Writes the header of a new file, whose other words are zero.
+pub(super) fn write(words: &[AtomicU64], layout: &Layout, seed: u64) {
+    for (word, value) in words.iter().zip([MAGIC, FORMAT, layout.bytes, layout.items, seed]) {
+        word.store(value, Relaxed);
+    }
+    words[CHECK_WORD].store(check(words), Release);
+}
+
+/// Returns what a file of so many bytes was made for, and its seed; `None` if it is of another format, or damaged.
+pub(super) fn read(words: &[AtomicU64], bytes: u64) -> Option<(Layout, u64)> {
+    let word = |at: usize| words[at].load(Relaxed);
+    let is_ours = word(0) == MAGIC && word(1) == FORMAT && word(CHECK_WORD) == check(words);
+    let is_whole = word(2) == bytes && (BYTES_MIN..=BYTES_MAX).contains(&bytes);
+    (is_ours && is_whole).then(|| (Layout::new(bytes, word(3)), word(4)))
+}
