@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 const UNSAFE_FILES: &[&str] = &[
     "crates/client/src/l1/mapping.rs",
     "crates/client/src/l1/sys.rs",
+    "crates/client/tests/l1_fork.rs",
     "crates/device/src/buffer.rs",
     "crates/device/src/sys.rs",
     "crates/device/src/uring.rs",

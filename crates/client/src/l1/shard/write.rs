@@ -201,11 +201,13 @@ impl<'a> Writer<'a> {
         cells.find(|(_, slot)| slot.place() == place && slot.leads_to(record.position()))
     }
 
-    /// Moves the oldest record of the small ring to the main ring if it was read; else it leaves.
+    /// Moves the oldest record of the small ring to the main ring if it was read, or that has room for it anyway, as
+    /// in a new file; else it leaves.
     fn leave_small(&mut self, record: &Header) -> Option<()> {
         if let Some((cell, slot)) = self.cell_of(Place::Small, record) {
             let is_over = record.stale_until_ms() <= self.now_ms;
-            if slot.freq() > 0 && !is_over {
+            let may_stay = slot.freq() > 0 || self.main.room(record.words()).is_some();
+            if may_stay && !is_over {
                 let begin = self.make_room(Place::Main, record.words())?;
                 self.copy_to_main(begin, self.small.ring.words_at(record), cell, slot, 0);
             } else {

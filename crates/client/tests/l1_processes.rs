@@ -1,0 +1,236 @@
+//! One cache in many processes, which are killed at any moment; and one fetch of a key among all of them.
+
+#[path = "l1/rig.rs"]
+mod rig;
+
+use std::process::Child;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use larder_client::l1::{Claim, Waited};
+use larder_client::{L1, Stored};
+use rig::{Folder, Numbers, entry, name, read, role, spawn, value};
+
+const NAME: &str = "shared";
+/// A child that its parent has lost ends by itself.
+const CHILD_LIFE: Duration = Duration::from_secs(60);
+
+/// The words that children report in.
+const CALLS: usize = 0;
+const LONGEST_US: usize = 1;
+const WAITS_OVER_10_MS: usize = 2;
+const HITS: usize = 3;
+const START: usize = 4;
+const READY: usize = 5;
+const FETCHES: usize = 6;
+
+/// What each process of a storm owns: keys that nobody else changes.
+const OWNED: u64 = 200;
+const SHARED: u64 = 1_000_000;
+
+#[test]
+fn child() {
+    let Some((role, options)) = role() else { return };
+    let l1 = options.open(NAME).expect("the parent has made it");
+    match role.split_once('-') {
+        Some(("storm", nth)) => storm(&l1, nth.parse().expect("a number")),
+        Some(("herd", _)) => herd(&l1),
+        Some(("owner", _)) => {
+            let _claim = l1.claim(b"key-1");
+            l1.shared_words()[READY].fetch_add(1, AcqRel);
+            sleep(CHILD_LIFE);
+        }
+        _ => panic!("what is {role}?"),
+    }
+}
+
+/// Calls of every kind, until the process is killed. A value that is wrong ends it with an error.
+fn storm(l1: &L1, nth: u64) {
+    let since = Instant::now();
+    let mut numbers = Numbers(u64::from(std::process::id()) << 20 | nth);
+    let mut buffer = Vec::new();
+    let words = l1.shared_words();
+    let mut version = u64::from(std::process::id()) << 32;
+    let mut own = vec![None; OWNED as usize];
+    while since.elapsed() < CHILD_LIFE {
+        version += 1;
+        let is_own = numbers.below(2) == 0;
+        let of_own = numbers.below(OWNED);
+        let key = if is_own { nth * OWNED + of_own } else { SHARED + numbers.below(500) };
+        let len = [0, 64, 1_000, 9_000, 28_579][numbers.below(5) as usize];
+        let bytes = value(key, version, len);
+        let call = Instant::now();
+        match numbers.below(8) {
+            0..3 => {
+                assert_eq!(l1.set(&name(key), &entry(&bytes, version)), Stored::Yes);
+                own[of_own as usize] = if is_own { Some(Some(version)) } else { own[of_own as usize] };
+            }
+            3 => {
+                l1.delete(&name(key));
+                own[of_own as usize] = if is_own { Some(None) } else { own[of_own as usize] };
+            }
+            _ => {
+                let found = read(l1, key, &mut buffer).map(|hit| hit.cas);
+                if let (true, Some(expected), Some(found)) = (is_own, own[of_own as usize], found) {
+                    assert_eq!(Some(found), expected, "key {key} has a version that was replaced");
+                }
+                words[HITS].fetch_add(u64::from(found.is_some()), Relaxed);
+            }
+        }
+        let micros = call.elapsed().as_micros() as u64;
+        words[CALLS].fetch_add(1, Relaxed);
+        words[LONGEST_US].fetch_max(micros, Relaxed);
+        words[WAITS_OVER_10_MS].fetch_add(u64::from(micros > 10_000), Relaxed);
+    }
+}
+
+fn kill(child: &mut Child) {
+    let ended = child.try_wait().expect("a child can be asked");
+    assert!(ended.is_none(), "a process found something wrong: {ended:?}");
+    child.kill().expect("a child can be killed");
+    child.wait().expect("a child ends");
+}
+
+/// `LARDER_L1_KILLS` for how many.
+#[test]
+fn processes_killed_under_load_leave_no_wrong_value_and_no_lock() {
+    let kills: u64 =
+        std::env::var("LARDER_L1_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(300);
+    let folder = Folder::new();
+    let l1 = folder.options(4 << 20).open(NAME).expect("a cache");
+    let mut numbers = Numbers(u64::from(std::process::id()));
+    let start = |nth: usize| spawn(&format!("storm-{nth}"), &folder);
+    let mut children: Vec<Child> = (0..4).map(start).collect();
+    let mut buffer = Vec::new();
+    for kill_nth in 0..kills {
+        sleep(Duration::from_micros(500 + numbers.below(8_000)));
+        let nth = numbers.below(4) as usize;
+        kill(&mut children[nth]);
+        children[nth] = start(nth);
+        if kill_nth % 10 == 0 {
+            (0..500).for_each(|key| _ = read(&l1, SHARED + key, &mut buffer));
+        }
+    }
+    children.iter_mut().for_each(kill);
+    (0..500).for_each(|key| _ = read(&l1, SHARED + key, &mut buffer));
+    let [calls, longest, waits, hits] =
+        [CALLS, LONGEST_US, WAITS_OVER_10_MS, HITS].map(|at| l1.shared_words()[at].load(Relaxed));
+    let stats = l1.stats();
+    println!(
+        "{kills} kills, {calls} calls, {hits} hits; longest {longest} us, {waits} over 10 ms; {stats:?}"
+    );
+    assert!(calls > kills * 50 && hits > kills * 10, "{calls} calls, {hits} hits");
+    assert_eq!(stats.shards_reset, 0, "a lock was waited for, or a shard made no sense");
+}
+
+/// Fetches a key once all are ready, if nobody else does.
+fn herd(l1: &L1) {
+    let words = l1.shared_words();
+    words[READY].fetch_add(1, AcqRel);
+    let since = Instant::now();
+    while words[START].load(Acquire) == 0 && since.elapsed() < CHILD_LIFE {
+        sleep(Duration::from_millis(1));
+    }
+    let mut buffer = Vec::new();
+    while read(l1, 1, &mut buffer).is_none() {
+        let flight = match l1.claim(b"key-1") {
+            Claim::Owner(flight) => flight,
+            Claim::Waiter(waiter) => match waiter.wait(CHILD_LIFE) {
+                Waited::Owner(flight) => flight,
+                Waited::Finished => continue,
+                Waited::TimedOut => panic!("nobody has fetched the key"),
+            },
+        };
+        assert!(flight.is_shared());
+        // Another may have stored it between the look and the claim.
+        if read(l1, 1, &mut buffer).is_none() {
+            words[FETCHES].fetch_add(1, AcqRel);
+            sleep(Duration::from_millis(30));
+            assert_eq!(l1.set(b"key-1", &entry(&value(1, 1, 500), 1)), Stored::Yes);
+        }
+    }
+}
+
+fn ready(l1: &L1, processes: u64) {
+    let since = Instant::now();
+    while l1.shared_words()[READY].load(Acquire) < processes {
+        assert!(since.elapsed() < CHILD_LIFE, "the children do not start");
+        sleep(Duration::from_millis(1));
+    }
+}
+
+fn join(children: Vec<Child>) {
+    for mut child in children {
+        assert!(child.wait().expect("a child ends").success());
+    }
+}
+
+#[test]
+fn of_64_processes_that_miss_a_key_one_fetches_it() {
+    let folder = Folder::new();
+    let l1 = folder.options(1 << 20).open(NAME).expect("a cache");
+    let children: Vec<Child> = (0..64).map(|nth| spawn(&format!("herd-{nth}"), &folder)).collect();
+    ready(&l1, 64);
+    l1.shared_words()[START].store(1, Release);
+    join(children);
+    assert_eq!(l1.shared_words()[FETCHES].load(Acquire), 1);
+}
+
+#[test]
+fn a_killed_process_hands_its_fetch_over() {
+    let folder = Folder::new();
+    let l1 = folder.options(1 << 20).open(NAME).expect("a cache");
+    let mut owner = spawn("owner-0", &folder);
+    ready(&l1, 1);
+    assert!(matches!(l1.claim(b"key-1"), Claim::Waiter(_)));
+    let children: Vec<Child> = (0..8).map(|nth| spawn(&format!("herd-{nth}"), &folder)).collect();
+    ready(&l1, 9);
+    l1.shared_words()[START].store(1, Release);
+    sleep(Duration::from_millis(100));
+    assert_eq!(l1.shared_words()[FETCHES].load(Acquire), 0, "the owner lives");
+    let since = Instant::now();
+    kill(&mut owner);
+    while l1.shared_words()[FETCHES].load(Acquire) == 0 {
+        assert!(since.elapsed() < Duration::from_secs(2), "nobody takes the fetch over");
+        sleep(Duration::from_millis(1));
+    }
+    join(children);
+    assert_eq!(l1.shared_words()[FETCHES].load(Acquire), 1);
+}
+
+#[test]
+fn a_wait_ends_when_the_fetch_ends_or_the_time_is_over() {
+    let folder = Folder::new();
+    let l1 = folder.options(1 << 20).open(NAME).expect("a cache");
+    let Claim::Owner(flight) = l1.claim(b"key-1") else { panic!("nobody has it") };
+    let Claim::Waiter(waiter) = l1.claim(b"key-1") else { panic!("it is taken") };
+    let since = Instant::now();
+    assert!(matches!(waiter.wait(Duration::from_millis(60)), Waited::TimedOut));
+    assert!((60..2_000).contains(&since.elapsed().as_millis()), "{:?}", since.elapsed());
+    assert!(matches!(waiter.wait(Duration::ZERO), Waited::TimedOut));
+    let other = std::thread::spawn(move || waiter.wait(Duration::from_secs(20)));
+    sleep(Duration::from_millis(20));
+    drop(flight);
+    assert!(matches!(other.join().expect("it ends"), Waited::Finished));
+    assert!(matches!(l1.claim(b"key-1"), Claim::Owner(_)));
+}
+
+#[test]
+fn a_process_never_waits_for_its_own_fetch_of_another_key() {
+    let folder = Folder::new();
+    let l1 = folder.options(512 << 10).open(NAME).expect("a cache");
+    // More keys than the table has words, so that some share one.
+    let flights: Vec<_> = (0..500u64)
+        .map(|key| match l1.claim(&name(key)) {
+            Claim::Owner(flight) => flight,
+            Claim::Waiter(_) => panic!("key {key} waits for this process"),
+        })
+        .collect();
+    let shared = flights.iter().filter(|flight| flight.is_shared()).count();
+    assert!((40..=64).contains(&shared), "{shared}");
+    drop(flights);
+    assert!(
+        (0..500u64).all(|key| matches!(l1.claim(&name(key)), Claim::Owner(flight) if flight.is_shared()))
+    );
+}
