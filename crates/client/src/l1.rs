@@ -21,6 +21,7 @@
 //! In reading order: `layout` (the file), `slot`, `position` and `record` (its words), `ring` (who may read what),
 //! `shard` (get), `shard::write` (everything else), `lock`, `file`, and `flight` (one fetch of a key at a time).
 
+use std::cell::Cell;
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -71,6 +72,13 @@ use stats::{Count, Counts};
 
 /// The caches that this process has open. Opening a file a second time would end its locks on the first.
 static OPEN: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+
+/// A thread keeps its buffer if that has at most so many bytes.
+const BUFFER_BYTES_KEPT: usize = 64 << 10;
+
+thread_local! {
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// A cache in shared memory. Clones, threads and forked children share it.
 #[derive(Clone, Debug)]
@@ -187,12 +195,16 @@ impl L1 {
         hit
     }
 
-    /// As [`L1::get`], with a function that is given the entry and the value.
+    /// As [`L1::get`], with a function that is given the entry and the value, in a buffer of the thread.
     #[inline]
     pub fn get_with<T>(&self, key: &[u8], with: impl FnOnce(&Hit, &[u8]) -> T) -> Option<T> {
-        let mut value = Vec::new();
-        let hit = self.get(key, &mut value)?;
-        Some(with(&hit, &value))
+        // Taken, so that the function may read other keys.
+        let mut value = BUFFER.take();
+        let result = self.get(key, &mut value).map(|hit| with(&hit, &value));
+        if value.capacity() <= BUFFER_BYTES_KEPT {
+            BUFFER.set(value);
+        }
+        result
     }
 
     /// Stores an entry. A ticket of the key that was taken before is out of date then.

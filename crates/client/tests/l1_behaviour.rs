@@ -45,6 +45,8 @@ fn everything_of_an_entry_comes_back() {
     assert!(hit.is_fresh && hit.fresh_until_ms == now + 100_000 && hit.stale_until_ms == now + 300_000);
     assert_eq!(l1.get_with(b"key", |hit, value| (hit.mark, value.len())), Some((255, 9)));
     assert_eq!(l1.get_with(b"kex", |_, _| ()), None);
+    let nested = l1.get_with(b"key", |_, outer| l1.get_with(b"key", |_, inner| inner == outer));
+    assert_eq!(nested, Some(Some(true)));
     assert_eq!((l1.len(), l1.is_empty()), (1, false));
 }
 

@@ -21,10 +21,11 @@ pub(super) fn copy_out(words: &[AtomicU64], bytes: &mut [u8]) {
     }
     let (whole, rest) = bytes.as_chunks_mut::<WORD>();
     for (bytes, word) in whole.iter_mut().zip(words) {
-        *bytes = word.load(Relaxed).to_ne_bytes();
+        *bytes = word.load(Relaxed).to_le_bytes();
     }
     if let (false, Some(word)) = (rest.is_empty(), words.get(whole.len())) {
-        rest.copy_from_slice(&word.load(Relaxed).to_ne_bytes()[..rest.len()]);
+        let word = word.load(Relaxed).to_le_bytes();
+        rest.iter_mut().zip(word).for_each(|(byte, of_word)| *byte = of_word);
     }
 }
 
@@ -38,11 +39,11 @@ pub(super) fn copy_in(words: &[AtomicU64], bytes: &[u8]) {
     let (whole, rest) = bytes.as_chunks::<WORD>();
     for (bytes, word) in whole.iter().zip(words) {
         crash::step();
-        word.store(u64::from_ne_bytes(*bytes), Relaxed);
+        word.store(u64::from_le_bytes(*bytes), Relaxed);
     }
     if let (false, Some(word)) = (rest.is_empty(), words.get(whole.len())) {
         crash::step();
-        word.store(padded(rest), Relaxed);
+        word.store(last_word(bytes), Relaxed);
     }
 }
 
@@ -58,16 +59,20 @@ pub(super) fn copy_within(from: &[AtomicU64], to: &[AtomicU64]) {
 #[inline]
 pub(super) fn hold(words: &[AtomicU64], bytes: &[u8]) -> bool {
     let (whole, rest) = bytes.as_chunks::<WORD>();
-    let same = whole.iter().zip(words).all(|(bytes, word)| word.load(Relaxed) == u64::from_ne_bytes(*bytes));
+    let same = whole.iter().zip(words).all(|(bytes, word)| word.load(Relaxed) == u64::from_le_bytes(*bytes));
     same && words.len() >= words_of(bytes.len())
-        && (rest.is_empty() || words[whole.len()].load(Relaxed) == padded(rest))
+        && (rest.is_empty() || words[whole.len()].load(Relaxed) == last_word(bytes))
 }
 
+/// Returns the word that holds the bytes behind the last whole one, with zeros behind them. Reads one word where it
+/// can: a copy of so few bytes takes longer than all else that a lookup does with a key.
 #[inline]
-fn padded(rest: &[u8]) -> u64 {
-    let mut bytes = [0; WORD];
-    bytes[..rest.len()].copy_from_slice(rest);
-    u64::from_ne_bytes(bytes)
+fn last_word(bytes: &[u8]) -> u64 {
+    let rest = bytes.len() % WORD;
+    match bytes.last_chunk::<WORD>() {
+        Some(last) => u64::from_le_bytes(*last) >> ((WORD - rest) * 8),
+        None => bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    }
 }
 
 #[cfg(test)]

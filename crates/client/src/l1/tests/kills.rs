@@ -108,7 +108,12 @@ fn a_fill_killed_before_it_is_visible_leaves_no_older_value() {
 /// Many changes, killed at random stores, one behind the other: what one leaves, the next begins with.
 #[test]
 fn any_number_of_kills_leave_only_versions_that_were_stored() {
-    let seed = std::env::var("LARDER_MODEL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(11);
+    let seed = match std::env::var("LARDER_MODEL_SEED").as_deref() {
+        Ok("random") => now_ms() ^ u64::from(std::process::id()) << 32,
+        Ok(seed) => seed.parse().expect("a number, or random"),
+        Err(_) => 11,
+    };
+    println!("seed {seed}");
     let times: u64 =
         std::env::var("LARDER_MODEL_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
