@@ -90,8 +90,9 @@ struct Inner {
     cache: CacheFile,
     secrets: RapidSecrets,
     lock_patience: Duration,
-    /// The process that has a locked byte in the file, and its number there.
-    process: Mutex<(u64, u32)>,
+    /// The process that has a locked byte in the file, and its number there, in the low half. No lock guards them: a
+    /// child that is forked while another thread held it would wait for ever.
+    process: AtomicU64,
 }
 
 impl L1Options {
@@ -164,7 +165,7 @@ impl L1Options {
 
     fn share(&self, cache: CacheFile) -> L1 {
         let secrets = RapidSecrets::seed(cache.seed);
-        let (lock_patience, process) = (self.lock_patience, Mutex::new((0, 0)));
+        let (lock_patience, process) = (self.lock_patience, AtomicU64::new(0));
         let inner = Arc::new(Inner { cache, secrets, lock_patience, process });
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|inner| inner.strong_count() > 0);
@@ -433,12 +434,18 @@ impl Inner {
     /// Returns the number of this process in the file, by whose lock others see that it lives. The lock is taken
     /// again each time: a child has none, and a library that has closed the file has ended it.
     fn process_id(&self) -> Option<u32> {
-        let mut known = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = sys::process();
-        if known.0 != process || !flight::keep_id(self.file(), known.1) {
-            *known = (process, flight::new_id(self.file())?);
+        let process = sys::process() << 32;
+        let known = self.process.load(Acquire);
+        let id = known as u32;
+        if known >> 32 << 32 == process && flight::keep_id(self.file(), id) {
+            return Some(id);
         }
-        Some(known.1)
+        let id = flight::new_id(self.file())?;
+        // Where another thread was first, its number counts; the byte of this one stays locked for nothing.
+        match self.process.compare_exchange(known, process | u64::from(id), AcqRel, Acquire) {
+            Ok(_) => Some(id),
+            Err(others) => Some(others as u32),
+        }
     }
 }
 

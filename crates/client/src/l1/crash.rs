@@ -1,4 +1,5 @@
-//! Where a test may end a writer as if its process had been killed: before any of its stores to shared memory.
+//! Where a test may end a writer as if its process had been killed, or let others run as if it had been stopped:
+//! before any of its stores to shared memory.
 //!
 //! Outside of this crate's unit tests a step is no instruction at all.
 
@@ -20,7 +21,7 @@ pub(super) fn is_killed() -> bool {
 
 #[cfg(test)]
 pub(super) mod armed {
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
     struct Killed;
@@ -28,12 +29,18 @@ pub(super) mod armed {
     thread_local! {
         static STEPS_LEFT: Cell<u64> = const { Cell::new(0) };
         pub(in super::super) static IS_KILLED: Cell<bool> = const { Cell::new(false) };
+        static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
     }
 
     pub(super) fn count_down() {
         let left = STEPS_LEFT.get();
         STEPS_LEFT.set(left.saturating_sub(1));
-        if left == 1 {
+        if left != 1 {
+            return;
+        }
+        if let Some(meanwhile) = MEANWHILE.take() {
+            meanwhile();
+        } else {
             IS_KILLED.set(true);
             resume_unwind(Box::new(Killed));
         }
@@ -50,5 +57,19 @@ pub(super) mod armed {
             Err(payload) if payload.is::<Killed>() => None,
             Err(payload) => resume_unwind(payload),
         }
+    }
+
+    /// Runs `work`, and `meanwhile` before its `steps`-th store. Returns what `work` returns, and whether it has so
+    /// many.
+    pub(in super::super) fn stop_at<T>(
+        steps: u64,
+        meanwhile: impl FnOnce() + 'static,
+        work: impl FnOnce() -> T,
+    ) -> (T, bool) {
+        MEANWHILE.set(Some(Box::new(meanwhile)));
+        STEPS_LEFT.set(steps);
+        let result = work();
+        STEPS_LEFT.set(0);
+        (result, MEANWHILE.take().is_none())
     }
 }

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::futex::OWNER_DIED;
 
+use super::super::crash::armed::stop_at;
 use super::super::layout::LINE;
 use super::super::shard::write::Writer;
-use super::super::{L1, Stored, now_ms};
+use super::super::{L1, L1Options, Stored, now_ms};
 use super::{entry, name, small_cache, value, version};
 
 fn writer(l1: &L1, patience: Duration) -> Writer<'_> {
@@ -87,6 +88,49 @@ fn a_holder_that_was_stopped_loses_its_lock_and_its_change() {
         assert_eq!(version(&l1, key), Some(9));
     }
     assert_eq!(l1.stats().shards_reset, 1);
+}
+
+/// Others take the lock from a holder before each of its stores, delete the key that it is about to store, and store
+/// much themselves. Then it goes on.
+#[test]
+fn a_holder_stopped_at_any_store_brings_nothing_back_and_breaks_nothing() {
+    let l1 = L1Options::new().bytes(512 << 10).lock_patience(Duration::from_micros(200));
+    let l1 = l1.anonymous().expect("there is memory");
+    for key in 0..3_000 {
+        let _ = l1.set(&name(key), &entry(&value(key, 1, 300), 1));
+        (0..40).for_each(|hot| _ = version(&l1, hot));
+    }
+    for (laps, len) in [(0, 100), (0, 3_000), (1, 3_000), (3, 100)] {
+        let mut steps = 1;
+        loop {
+            let (fetched, ticket) = (value(1, 7, len), l1.begin_fetch(&name(1)));
+            let other = l1.clone();
+            let meanwhile = move || {
+                other.delete(&name(1));
+                for key in 100..110 + laps * 200 {
+                    let _ = other.set(&name(key), &entry(&value(key, 9, 3_000), 9));
+                }
+            };
+            let fill = || l1.fill(&ticket, &name(1), &entry(&fetched, 7));
+            let resets = l1.stats().shards_reset;
+            let (_, was_stopped) = stop_at(steps, meanwhile, fill);
+            if !was_stopped {
+                assert!(steps > 20, "{steps}");
+                break;
+            }
+            assert_eq!(version(&l1, 1), None, "{len} bytes, {laps} laps, stopped before store {steps}");
+            let kept = (100..110).filter(|key| version(&l1, *key) == Some(9)).count();
+            assert!(kept >= 8 || laps > 0, "{kept} of 10 that others stored, stopped before store {steps}");
+            for key in 0..20 {
+                let _ = l1.set(&name(key), &entry(&value(key, 2, 500), 2));
+                assert_eq!(version(&l1, key), Some(2));
+            }
+            let resets = l1.stats().shards_reset - resets;
+            assert!(resets == 1 || laps > 0, "{resets} resets, stopped before store {steps}");
+            l1.delete(&name(1));
+            steps += 1 + steps / 30;
+        }
+    }
 }
 
 #[test]
