@@ -1,7 +1,7 @@
 //! A cache in shared memory, for all processes of a user on one host.
 //!
-//! A read takes no lock, waits for nobody, and writes nothing that others read. A process that is killed at any
-//! instruction costs the entry that it was storing.
+//! A read takes no lock and never waits. A process that is killed at any instruction loses at most the entry that it
+//! was storing or moving.
 //!
 //! ```no_run
 //! use larder_client::{Entry, L1Options, now_ms};
@@ -70,7 +70,8 @@ use shard::Shard;
 use shard::write::Writer;
 use stats::{Count, Counts};
 
-/// The caches that this process has open. Opening a file a second time would end its locks on the first.
+/// The caches that this process has open. Closing a second descriptor of a file would
+/// release the byte that the process has locked through the first.
 static OPEN: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
 
 /// A thread keeps its buffer if that has at most so many bytes.
@@ -90,14 +91,14 @@ struct Inner {
     cache: CacheFile,
     secrets: RapidSecrets,
     lock_patience: Duration,
-    /// The process that has a locked byte in the file, and its number there, in the low half. No lock guards them: a
-    /// child that is forked while another thread held it would wait for ever.
+    /// The process that has locked a byte of the file (high half), and the number of that byte (low half). One atomic
+    /// word instead of a mutex, which a child could inherit locked.
     process: AtomicU64,
 }
 
 impl L1Options {
     /// Opens the cache with this name, or makes it. All processes of the user that give the same name and directory
-    /// share it. A file that is there is used as it is, with its own size. One that is of another version, cut short
+    /// share it. An existing file keeps its own size. A file of another version, or one that was truncated
     /// or damaged in its first page is left to those who have mapped it, and a new one takes its name.
     ///
     /// Where there is no directory for it, the cache has no file: it is shared with the children that this process
@@ -113,7 +114,7 @@ impl L1Options {
         for directory in file::default_directories() {
             match Directory::open(&directory) {
                 Ok(directory) => return self.open_in(&directory, name),
-                // Not to be had here; one that is not safe is an error.
+                // The next directory is tried where one cannot be made. An unsafe one is an error.
                 Err(L1Error::Io { .. }) => {}
                 Err(error) => return Err(error),
             }

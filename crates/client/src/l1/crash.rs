@@ -1,4 +1,4 @@
-//! Where a test may end a writer as if its process had been killed, or let others run as if it had been stopped:
+//! Points at which a test ends a writer as if its process were killed, or lets others run as if it were stopped:
 //! before any of its stores to shared memory.
 //!
 //! Outside of this crate's unit tests a step is no instruction at all.

@@ -1,11 +1,11 @@
-//! What is stored under a key, and what comes back.
+//! Entries: as they are stored and as they are found.
 
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 250;
 /// Times of an entry are kept in 40 bits: 34 years of milliseconds. A later one is taken for this.
 pub const TIME_MS_MAX: u64 = (1 << 40) - 1;
 
-/// What is stored under a key. Times are those of [`now_ms`](super::now_ms).
+/// An entry to be stored. Times are those of [`now_ms`](super::now_ms).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// The value; at most [`L1::value_bytes_max`](super::L1::value_bytes_max) bytes.
@@ -24,7 +24,7 @@ pub struct Entry<'a> {
     pub stale_until_ms: u64,
 }
 
-/// What was found under a key, but for the value.
+/// An entry that was found, without its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// The client flags.
@@ -44,16 +44,16 @@ pub struct Hit {
     pub stale_until_ms: u64,
 }
 
-/// What became of a value that was to be stored.
+/// The result of storing an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Stored {
-    /// It is there.
+    /// The entry is stored.
     Yes,
-    /// It is not: the key was deleted or stored, or everything was cleared, after the ticket was taken. What the key
-    /// has now is newer.
+    /// The entry is not stored, because the key was deleted or stored, or the cache cleared, after the ticket was
+    /// taken.
     Refused,
-    /// It is not, because it is too large; what the key had before is deleted.
+    /// The entry is not stored, because it is too large. An earlier entry of the key is deleted.
     TooLarge,
 }
 

@@ -41,7 +41,7 @@ pub enum L1Error {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// The file is not this user's alone.
@@ -49,7 +49,7 @@ pub enum L1Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// Another process keeps the directory locked for longer than opening a cache takes.

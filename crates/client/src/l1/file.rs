@@ -33,7 +33,7 @@ pub(super) struct CacheFile {
     pub(super) path: Option<PathBuf>,
 }
 
-/// What a new file is made for.
+/// The size of a new file.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     /// At most so many bytes.
@@ -163,7 +163,7 @@ impl Directory {
         made
     }
 
-    /// Gives the cache that was made its name. A file that had it keeps those who have mapped it.
+    /// Renames the new file to its final name. Processes that have mapped an earlier file of this name keep that.
     ///
     /// # Errors
     /// The error that the system reports.

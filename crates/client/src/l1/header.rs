@@ -1,4 +1,4 @@
-//! The first page of the file: what it was made for, and two words that change.
+//! The first page of the file: its parameters, and two words that change.
 //!
 //! ```text
 //!  word 0 | magic
@@ -20,7 +20,7 @@ use super::layout::{BYTES_MAX, BYTES_MIN, Layout};
 use super::words::copy_out;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"larderL1");
-/// Changes with every change of what the words of the file mean.
+/// The version of the file's layout and meaning.
 const FORMAT: u64 = 1;
 
 const CHECK_WORD: usize = 5;

@@ -24,10 +24,10 @@ const TID_MASK: u32 = 0x3FFF_FFFF;
 const WAITS: u64 = WAITERS as u64;
 /// Turns of waiting before the thread sleeps: a change of a shard takes about as long.
 const SPINS: u32 = 200;
-/// The longest sleep without another look, should a wake have been lost with the thread that was to do it.
+/// The longest sleep before the lock is checked again: the thread that should wake this one may have been killed.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
-/// How the lock was had.
+/// From which state the lock was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     /// It was released, or its holder has ended.
@@ -78,7 +78,7 @@ fn lock_slowly(word: &AtomicU64, patience: Duration) -> (Guard<'_>, Taken) {
     let mut spins = 0;
     let mut holder = 0;
     let mut since = Instant::now();
-    // A thread that has slept takes the lock as one that others may wait for: the wake it got was for one only.
+    // After a sleep the lock is taken with `waits` set: a wake wakes one thread, and others may still sleep.
     let mut waits = 0;
     loop {
         let now = word.load(Relaxed);
@@ -105,12 +105,12 @@ fn lock_slowly(word: &AtomicU64, patience: Duration) -> (Guard<'_>, Taken) {
 }
 
 impl Guard<'_> {
-    /// Returns whether nobody has taken the lock from this holder, so far.
+    /// Returns whether this guard still holds the lock: no other thread has taken it over.
     pub(super) fn is_held(&self) -> bool {
         self.word.load(Relaxed) & !WAITS == self.held
     }
 
-    /// What the kernel does for a thread that ends.
+    /// Releases the lock as the kernel does when the holder ends.
     fn die(&self) {
         let waits = self.word.load(Relaxed) & WAITS;
         let times = self.held >> 32 << 32;

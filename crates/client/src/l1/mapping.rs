@@ -1,7 +1,7 @@
-//! The file as all processes see it: a slice of atomic words.
+//! The mapped file: a slice of atomic words.
 //!
 //! Every access to the shared bytes is an atomic one to a whole word, so another process that changes them at any
-//! moment is no data race. What the words mean is checked by those who read them.
+//! moment is no data race. Readers validate every word that they use.
 
 use std::fs::File;
 use std::io;
@@ -80,7 +80,7 @@ pub(super) fn futex(word: &AtomicU64) -> &AtomicU32 {
 pub(super) const STRING_BYTES_MIN: usize = 256;
 
 /// Copies the front of `words` to `bytes`, if they are many and the processor has an instruction for it. Returns
-/// whether it did. Nothing is said about the order in which bytes are copied, but all are before a fence that
+/// whether it did. The order of the bytes is unspecified, but all are copied before a fence that
 /// follows.
 #[inline]
 pub(super) fn copy_out_at_once(words: &[AtomicU64], bytes: &mut [u8]) -> bool {

@@ -30,8 +30,8 @@ impl L1Options {
         L1Options { bytes: 64 << 20, items: None, directory: None, lock_patience: Duration::from_millis(200) }
     }
 
-    /// The bytes of a file that is made: 512 KiB to 64 GiB. It gets less where that is more than half of what the
-    /// file system has free. A file that exists is used as it is.
+    /// The size of a new file in bytes, 512 KiB to 64 GiB; 64 MiB by default. It is capped at half of the free space
+    /// of the file system. An existing file keeps its size.
     #[must_use]
     pub fn bytes(mut self, bytes: u64) -> L1Options {
         self.bytes = bytes;

@@ -53,7 +53,7 @@ impl Position {
         (words <= len).then_some(words)
     }
 
-    /// What stands at the position instead of a record where the rest of the lap is not used.
+    /// The word at this position if the rest of the lap is unused, instead of a record.
     pub(super) fn filler(self) -> u64 {
         !self.0
     }

@@ -95,7 +95,7 @@ impl Header {
         (sum ^ sum >> 32) as u32
     }
 
-    /// What a reader learns, at a time and in a generation; `None` where the entry is not to be found any more.
+    /// Returns the entry at a time and in a generation; `None` after `stale_until_ms`.
     #[inline]
     pub(super) fn hit(&self, now_ms: u64, generation: u64) -> Option<Hit> {
         let fresh_until_ms = self.0[FRESH_WORD] >> GENERATION_BITS;

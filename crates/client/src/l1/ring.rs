@@ -1,4 +1,4 @@
-//! A ring of words that records are appended to, and who may read what.
+//! A ring of words that records are appended to, and the rules by which it is read and overwritten.
 //!
 //! ```text
 //!   0        head                       reclaimed                    len
@@ -40,7 +40,7 @@ pub(super) struct Ring<'a> {
     pub(super) reclaimed: &'a AtomicU64,
 }
 
-/// What a reader found where a slot led.
+/// The result of following a slot.
 pub(super) enum Found {
     /// The key's record; its value is copied.
     Record(Header),
@@ -58,7 +58,7 @@ pub(super) enum Tail {
     Filler(Position),
     /// A record.
     Record(Header),
-    /// Something that no writer leaves.
+    /// Words that no writer leaves: the memory was damaged.
     Broken,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Ring<'a> {
         if self.is_behind(slot) { Found::Reclaimed } else { Found::Other }
     }
 
-    /// Returns whether what the slot leads to has been reclaimed, for the last 32,768 laps.
+    /// Returns whether the slot's position has been reclaimed within the last 32,768 laps.
     pub(super) fn is_behind(&self, slot: Slot) -> bool {
         let reclaimed = self.reclaimed();
         match slot.laps_to(reclaimed.lap()) {
@@ -131,8 +131,8 @@ impl<'a> Ring<'a> {
         is_it.then_some(header)
     }
 
-    /// Empties the ring. What a writer that lost its lock may still be about to publish lies before its new
-    /// beginning.
+    /// Empties the ring and moves it two laps on, past every position that a writer which lost its lock could still
+    /// publish.
     pub(super) fn reset(&self) {
         let lap = self.head().lap().max(self.reclaimed().lap());
         let begin = if lap + 2 < LAPS_MAX { Position::new(lap + 2, 0) } else { Position::FIRST };
@@ -142,7 +142,7 @@ impl<'a> Ring<'a> {
         self.reclaimed.store(begin.0, Release);
     }
 
-    /// Returns the ring for changes, as it is now.
+    /// Returns a writer that knows the current head.
     pub(super) fn writer(self) -> RingWriter<'a> {
         RingWriter { ring: self, head: self.head() }
     }
@@ -166,7 +166,7 @@ pub(super) struct RingWriter<'a> {
 }
 
 impl RingWriter<'_> {
-    /// Returns whether the bounds are ones that a writer leaves.
+    /// Returns whether the bounds are plausible.
     pub(super) fn is_sound(&self) -> bool {
         let (head, reclaimed, len) = (self.head, self.ring.reclaimed(), self.ring.words.len());
         let is_inside = head.offset() <= len && reclaimed.offset() <= len;

@@ -13,46 +13,55 @@ pub(super) mod write;
 /// Attempts to read an entry that is being moved or replaced.
 const TRIES: u32 = 8;
 
-/// The words of one shard.
+/// One shard of a file.
 #[derive(Clone, Copy)]
 pub(super) struct Shard<'a> {
-    control: &'a [AtomicU64],
-    index: &'a [AtomicU64],
-    rings: &'a [AtomicU64],
-    small_words: usize,
+    words: &'a [AtomicU64],
+    layout: &'a Layout,
+    nth: usize,
 }
 
 impl<'a> Shard<'a> {
     /// Returns the shard of the key with this hash.
     #[inline]
-    pub(super) fn of(words: &'a [AtomicU64], layout: &Layout, hash: u64) -> Shard<'a> {
-        Shard::at(words, layout, ((hash >> 48) as usize * layout.shards) >> 16)
+    pub(super) fn of(words: &'a [AtomicU64], layout: &'a Layout, hash: u64) -> Shard<'a> {
+        Shard { words, layout, nth: ((hash >> 48) as usize * layout.shards) >> 16 }
     }
 
     /// Returns the shard with this number.
-    #[inline]
-    pub(super) fn at(words: &'a [AtomicU64], layout: &Layout, nth: usize) -> Shard<'a> {
-        let part = |at: usize, len: usize| &words[at + nth * len..][..len];
-        Shard {
-            control: part(layout.controls_at, CONTROL),
-            index: part(layout.indexes_at, layout.buckets * BUCKET),
-            rings: part(layout.rings_at, layout.small + layout.main),
-            small_words: layout.small,
-        }
+    pub(super) fn at(words: &'a [AtomicU64], layout: &'a Layout, nth: usize) -> Shard<'a> {
+        Shard { words, layout, nth }
+    }
+
+    fn control(&self) -> usize {
+        self.layout.controls_at + self.nth * CONTROL
+    }
+
+    fn lock(&self) -> &'a AtomicU64 {
+        &self.words[self.control()]
     }
 
     #[inline]
     fn ring(&self, place: Place) -> Ring<'a> {
-        let (small, main) = self.rings.split_at(self.small_words);
-        let (words, bounds) = if place == Place::Small { (small, LINE) } else { (main, LINE + 2) };
-        Ring { words, head: &self.control[bounds], reclaimed: &self.control[bounds + 1] }
+        let Layout { small, main, rings_at, .. } = *self.layout;
+        let begin = rings_at + self.nth * (small + main);
+        let (begin, len, bounds) =
+            if place == Place::Small { (begin, small, LINE) } else { (begin + small, main, LINE + 2) };
+        let bounds = &self.words[self.control() + bounds..][..2];
+        Ring { words: &self.words[begin..begin + len], head: &bounds[0], reclaimed: &bounds[1] }
+    }
+
+    fn index(&self) -> &'a [AtomicU64] {
+        let len = self.layout.buckets * BUCKET;
+        &self.words[self.layout.indexes_at + self.nth * len..][..len]
     }
 
     #[inline]
-    fn bucket(&self, hash: u64) -> &'a [AtomicU64] {
-        let buckets = (self.index.len() / BUCKET) as u64;
-        let nth = ((hash >> 16 & 0xFFFF_FFFF) * buckets) >> 32;
-        &self.index[nth as usize * BUCKET..][..BUCKET]
+    fn bucket(&self, hash: u64) -> &'a [AtomicU64; BUCKET] {
+        let buckets = self.layout.buckets;
+        let nth = ((hash >> 16 & 0xFFFF_FFFF) * buckets as u64) >> 32;
+        let at = self.layout.indexes_at + (self.nth * buckets + nth as usize) * BUCKET;
+        self.words[at..].first_chunk().expect("an index lies in front of the rings")
     }
 
     /// Copies the key's value to `value` and returns its header. Writes nothing that is shared, unless the entry was
@@ -102,7 +111,7 @@ impl<'a> Shard<'a> {
             let slot = Slot(cell.load(Relaxed));
             slot.has_record() && !self.ring(slot.place()).is_behind(slot)
         };
-        self.index.iter().filter(has_record).count()
+        self.index().iter().filter(has_record).count()
     }
 
     /// Makes the shard of a new file empty.

@@ -1,4 +1,4 @@
-//! What happened, counted by all processes.
+//! Statistics that all processes share.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::layout::{LINE, STRIPES};
 use super::sys;
 
-/// What is counted; the word of a line.
+/// An event; its number is its word in a line.
 #[derive(Clone, Copy)]
 pub(super) enum Count {
     Hits,
@@ -19,8 +19,8 @@ pub(super) enum Count {
     Repaired,
 }
 
-/// Counts of what happened since the file was made, in all processes. Each event is counted once, and what a killed
-/// process has counted stays; the sum is not of one instant.
+/// Counts of events since the file was made, in all processes. The counts of a killed process stay. The sums are not
+/// a snapshot of one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct L1Stats {
@@ -36,9 +36,9 @@ pub struct L1Stats {
     pub deleted: u64,
     /// Entries that made room for others.
     pub evicted: u64,
-    /// Entries that stayed when their place was reused, because they had been read.
+    /// Entries that were copied on when their place was reused, instead of being evicted.
     pub moved: u64,
-    /// Shards emptied because their words made no sense, or because the holder of the lock made no progress.
+    /// Shards emptied because their memory was damaged, or because a stopped process held the lock.
     pub shards_reset: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel knows of this process and its threads: ids that stay right after a fork, the lock that a thread
+//! Processes and threads as the kernel knows them: ids that stay right after a fork, the lock that a thread
 //! holds in case it is killed, and the bytes of a file that a process has locked for its lifetime.
 
 use std::cell::Cell;

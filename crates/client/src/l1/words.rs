@@ -1,5 +1,5 @@
-//! Bytes in atomic words. Nothing is said about the order in which a copy is made: `ring` says what makes it
-//! consistent.
+//! Bytes in atomic words. The order of the words within a copy is unspecified; `ring` explains how
+//! readers detect a torn one.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

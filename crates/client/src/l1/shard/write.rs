@@ -1,6 +1,6 @@
 //! Changes a shard, under its lock.
 //!
-//! A writer may be killed before any of its stores. What it leaves is right by the order of the stores, so that the
+//! A writer may be killed before any of its stores. The order of the stores keeps the shard valid, so that the
 //! next holder of the lock repairs nothing: a record is part of its ring before a slot leads to it, a slot is
 //! changed by one store, and what is overwritten was reclaimed before. At worst a record lies in a ring and no slot
 //! leads to it, or a slot leads to a record that was reclaimed, which is no entry.
@@ -41,7 +41,7 @@ pub(in super::super) struct Writer<'a> {
 impl<'a> Shard<'a> {
     /// Takes the lock; from a holder that keeps it for longer than `patience`.
     pub(in super::super) fn write(self, counts: Counts<'a>, now_ms: u64, patience: Duration) -> Writer<'a> {
-        let (guard, taken) = lock(&self.control[0], patience);
+        let (guard, taken) = lock(self.lock(), patience);
         let (mut small, mut main) = (self.ring(Place::Small).writer(), self.ring(Place::Main).writer());
         // The last holder may go on at any moment: whatever it is about to do is for positions that are no more.
         if taken == Taken::FromHolder || !small.is_sound() || !main.is_sound() {
@@ -54,7 +54,7 @@ impl<'a> Shard<'a> {
 
     fn clear(&self) {
         self.init();
-        for cell in self.index {
+        for cell in self.index() {
             crash::step();
             cell.store(Slot::EMPTY.0, Relaxed);
         }
