@@ -32,10 +32,11 @@ const SHARED: u64 = 1_000_000;
 #[test]
 fn child() {
     let Some((role, options)) = role() else { return };
-    let l1 = options.open(NAME).expect("the parent has made it");
+    let l1 = options.bytes(4 << 20).open(NAME).expect("a cache");
     match role.split_once('-') {
         Some(("storm", nth)) => storm(&l1, nth.parse().expect("a number")),
         Some(("herd", _)) => herd(&l1),
+        Some(("open", _)) => _ = l1.shared_words()[READY].fetch_add(1, AcqRel),
         Some(("owner", _)) => {
             let _claim = l1.claim(b"key-1");
             l1.shared_words()[READY].fetch_add(1, AcqRel);
@@ -157,6 +158,17 @@ fn ready(l1: &L1, processes: u64) {
     while l1.shared_words()[READY].load(Acquire) < processes {
         assert!(since.elapsed() < CHILD_LIFE, "the children do not start");
         sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn processes_that_make_a_cache_at_once_make_one() {
+    for _ in 0..4 {
+        let folder = Folder::new();
+        join((0..16).map(|nth| spawn(&format!("open-{nth}"), &folder)).collect());
+        let l1 = folder.options(1 << 20).open(NAME).expect("a cache");
+        assert_eq!(l1.bytes(), 4 << 20, "the first of them made it");
+        assert_eq!(l1.shared_words()[READY].load(Acquire), 16);
     }
 }
 
