@@ -27,7 +27,7 @@ impl L1Options {
     /// A cache of 64 MiB in the default directory.
     #[must_use]
     pub fn new() -> L1Options {
-        L1Options { bytes: 64 << 20, items: None, directory: None, lock_patience: Duration::from_millis(200) }
+        L1Options { bytes: 64 << 20, items: None, directory: None, lock_patience: Duration::from_secs(1) }
     }
 
     /// The size of a new file in bytes, 512 KiB to 64 GiB; 64 MiB by default. It is capped at half of the free space
@@ -56,7 +56,7 @@ impl L1Options {
     }
 
     /// The time after which a lock is taken from a process that holds it and does not go on, such as one that was
-    /// stopped; then a part of the cache is emptied. 200 ms by default. A process that was killed holds no lock.
+    /// stopped; then a part of the cache is emptied. 1 s by default. A process that was killed holds no lock.
     #[must_use]
     pub fn lock_patience(mut self, patience: Duration) -> L1Options {
         self.lock_patience = patience;

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use larder_client::{Entry, Hit, L1, L1Options, now_ms};
 
@@ -80,11 +81,33 @@ impl Numbers {
     }
 }
 
+/// How long children wait for a lock.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
 const ROLE: &str = "LARDER_L1_ROLE";
 
 /// Runs the test named `child` of this program in a process of its own, in a role.
 pub fn spawn(role: &str, folder: &Folder) -> Child {
-    let mut command = Command::new(std::env::current_exe().expect("a program"));
+    run(Command::new(program()), role, folder)
+}
+
+/// Returns whether this user may make PID namespaces.
+pub fn has_namespaces() -> bool {
+    Command::new("unshare").args(["--pid", "--fork", "true"]).status().is_ok_and(|status| status.success())
+}
+
+/// As [`spawn`], in a PID namespace of its own, so that its threads have the same ids as those of others like it.
+pub fn spawn_in_namespace(role: &str, folder: &Folder) -> Child {
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child"]).arg(program());
+    run(command, role, folder)
+}
+
+fn program() -> PathBuf {
+    std::env::current_exe().expect("a program")
+}
+
+fn run(mut command: Command, role: &str, folder: &Folder) -> Child {
     command.args(["--exact", "child", "--nocapture", "--test-threads", "1"]).stdout(Stdio::null());
     command.env(ROLE, format!("{role} {}", folder.caches().display()));
     command.spawn().expect("the program can be run again")
@@ -94,5 +117,6 @@ pub fn spawn(role: &str, folder: &Folder) -> Child {
 pub fn role() -> Option<(String, L1Options)> {
     let role = std::env::var(ROLE).ok()?;
     let (role, folder) = role.split_once(' ')?;
-    Some((role.to_string(), L1Options::new().directory(folder)))
+    // A holder may wait long for a processor while tests run; a lock that was lost would take this long.
+    Some((role.to_string(), L1Options::new().directory(folder).lock_patience(PATIENCE)))
 }
