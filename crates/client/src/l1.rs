@@ -165,6 +165,7 @@ impl L1Options {
     }
 
     fn share(&self, cache: CacheFile) -> L1 {
+        header::note_namespace(&cache.mapping);
         let secrets = RapidSecrets::seed(cache.seed);
         let (lock_patience, process) = (self.lock_patience, AtomicU64::new(0));
         let inner = Arc::new(Inner { cache, secrets, lock_patience, process });

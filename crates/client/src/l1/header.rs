@@ -9,10 +9,12 @@
 //!       5 | checksum of the words before
 //!      16 | generation: counts the requests to revalidate everything
 //!      17 | clears: counts the requests to forget everything
+//!      18 | the PID namespace of all users, or that there are several
 //! ```
 
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 
@@ -28,6 +30,21 @@ const CHECK_WORD: usize = 5;
 pub(super) const GENERATION_WORD: usize = 16;
 /// Counts the requests to forget everything.
 pub(super) const CLEARS_WORD: usize = 17;
+
+/// Holds the inode of the PID namespace of all processes that have opened the file, or [`NAMESPACES_SEVERAL`].
+pub(super) const NAMESPACE_WORD: usize = 18;
+/// Threads of different processes may have equal ids.
+pub(super) const NAMESPACES_SEVERAL: u64 = u64::MAX;
+
+/// Notes the PID namespace of this process, before it takes any lock of the file.
+pub(super) fn note_namespace(words: &[AtomicU64]) {
+    let own = std::fs::metadata("/proc/self/ns/pid").map_or(NAMESPACES_SEVERAL, |namespace| namespace.ino());
+    if let Err(noted) = words[NAMESPACE_WORD].compare_exchange(0, own, AcqRel, Acquire)
+        && noted != own
+    {
+        words[NAMESPACE_WORD].store(NAMESPACES_SEVERAL, Release);
+    }
+}
 
 fn check(words: &[AtomicU64]) -> u64 {
     let mut bytes = [0; CHECK_WORD * 8];

@@ -30,8 +30,10 @@ const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 /// From which state the lock was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// It was released, or its holder has ended.
+    /// It was released.
     Free,
+    /// The kernel released it, because a thread with the holder's id has ended.
+    AfterDeath,
     /// It was taken from a holder that made no progress.
     FromHolder,
 }
@@ -46,9 +48,14 @@ pub(super) struct Guard<'a> {
 pub(super) fn lock(word: &AtomicU64, patience: Duration) -> (Guard<'_>, Taken) {
     let now = word.load(Relaxed);
     match try_take(word, now, 0) {
-        Some(guard) => (guard, Taken::Free),
+        Some(guard) => (guard, taken_at(now)),
         None => lock_slowly(word, patience),
     }
+}
+
+#[inline]
+fn taken_at(now: u64) -> Taken {
+    if now as u32 & OWNER_DIED == 0 { Taken::Free } else { Taken::AfterDeath }
 }
 
 #[inline]
@@ -83,7 +90,7 @@ fn lock_slowly(word: &AtomicU64, patience: Duration) -> (Guard<'_>, Taken) {
     loop {
         let now = word.load(Relaxed);
         if let Some(guard) = try_take(word, now, waits) {
-            return (guard, Taken::Free);
+            return (guard, taken_at(now));
         }
         spins += 1;
         if is_free(now) || spins < SPINS {
@@ -122,6 +129,8 @@ impl Guard<'_> {
         while now & !WAITS == self.held {
             match self.word.compare_exchange(now, self.held >> 32 << 32, Release, Relaxed) {
                 Ok(_) if now & WAITS != 0 => {
+                    // Before the call: meanwhile another thread with this id may hold the lock.
+                    sys::retract();
                     let _ = futex::wake(mapping::futex(self.word), Flags::empty(), 1);
                     return;
                 }

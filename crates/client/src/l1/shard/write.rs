@@ -6,10 +6,11 @@
 //! leads to it, or a slot leads to a record that was reclaimed, which is no entry.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
 use super::super::crash;
+use super::super::header::{NAMESPACE_WORD, NAMESPACES_SEVERAL};
 use super::super::lock::{Guard, Taken, lock};
 use super::super::position::Position;
 use super::super::record::Header;
@@ -43,8 +44,15 @@ impl<'a> Shard<'a> {
     pub(in super::super) fn write(self, counts: Counts<'a>, now_ms: u64, patience: Duration) -> Writer<'a> {
         let (guard, taken) = lock(self.lock(), patience);
         let (mut small, mut main) = (self.ring(Place::Small).writer(), self.ring(Place::Main).writer());
-        // The last holder may go on at any moment: whatever it is about to do is for positions that are no more.
-        if taken == Taken::FromHolder || !small.is_sound() || !main.is_sound() {
+        let has_equal_ids = || self.words[NAMESPACE_WORD].load(Acquire) == NAMESPACES_SEVERAL;
+        let may_go_on = match taken {
+            Taken::Free => false,
+            // The kernel compares ids only: in another PID namespace, the holder may be alive.
+            Taken::AfterDeath => has_equal_ids(),
+            Taken::FromHolder => true,
+        };
+        // A last holder that goes on finds that all positions it knows are in the past.
+        if may_go_on || !small.is_sound() || !main.is_sound() {
             counts.add(Count::Repaired);
             self.clear();
             (small, main) = (self.ring(Place::Small).writer(), self.ring(Place::Main).writer());
@@ -124,9 +132,15 @@ impl<'a> Writer<'a> {
 
     /// Forgets the key; returns whether it had an entry.
     pub(in super::super) fn delete(&mut self, hash: u64, key: &[u8]) -> bool {
-        let Some((cell, slot, header)) = self.find(hash, key) else { return false };
-        let was_there = header.stale_until_ms() > self.now_ms;
-        self.publish(cell, slot, Slot::EMPTY) && was_there
+        let mut was_there = false;
+        // More than once only where another writer has taken the lock and moves the entry.
+        while let Some((cell, slot, header)) = self.find(hash, key) {
+            was_there = header.stale_until_ms() > self.now_ms;
+            if self.publish(cell, slot, Slot::EMPTY) {
+                break;
+            }
+        }
+        was_there
     }
 
     /// Replaces the word that says until when the key's record is fresh, if the record has this cas.
