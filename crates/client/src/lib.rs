@@ -45,6 +45,7 @@ mod options;
 mod pool;
 mod process;
 pub mod routing;
+pub mod tiered;
 pub mod wire;
 
 pub use address::{Address, BadServer, PORT_DEFAULT, Server};
@@ -53,5 +54,6 @@ pub use client::{Cas, Client, Count, Counter, Fetch, Fetched, Item, Lease, Put, 
 pub use clock::{Clock, HostClock, UnixClock};
 pub use error::{Doing, Error, Result};
 pub use key::{BadKey, KEY_BYTES_MAX, Key};
-pub use options::{OnDown, Options, WordOf};
 pub use l1::{Entry, Hit, L1, L1Error, L1Options, Stored, Ticket, now_ms};
+pub use options::{OnDown, Options, WordOf};
+pub use tiered::{Cached, Source, Tiered, TieredOptions};

@@ -32,6 +32,10 @@ pub struct Lease {
 pub struct Fetch {
     /// The cas unique of a copy that the caller has: if it is still current, no value is sent.
     pub unless_cas: Option<u64>,
+    /// When that copy was fetched, in milliseconds of [`HostClock`](crate::HostClock). A server that was restarted may
+    /// give out the same cas uniques again; so what a connection says that was made later is not believed, and the
+    /// value is fetched. `None` believes it in any case.
+    pub copied_ms: Option<u64>,
     /// On a miss, creates an empty item for so long; the first client to ask has the lease to fill it.
     pub vivify: Option<i32>,
     /// Takes the lease to renew the item if it has fewer seconds left than this.

@@ -79,8 +79,11 @@ impl Client {
         // Whoever asks again after a lost answer might have lost the lease, too.
         let takes_lease = fetch.vivify.is_some() || fetch.recache.is_some();
         let kind = if takes_lease { Kind::Writes } else { Kind::Reads };
-        let (Answer { reply, value }, server) = self.ask(Request::Get(get), &key, kind)?;
+        let (Answer { reply, value, connected_ms }, server) = self.ask(Request::Get(get), &key, kind)?;
         match reply {
+            Reply::Done(_) if fetch.copied_ms.is_some_and(|copied_ms| connected_ms >= copied_ms) => {
+                self.fetch(key.bytes(), &Fetch { unless_cas: None, copied_ms: None, ..*fetch })
+            }
             Reply::Miss(_) => Ok(Fetched::Miss),
             Reply::Value { facts, .. } => Ok(Fetched::Found(item(value, &facts))),
             Reply::Done(facts) if fetch.unless_cas.is_some() => Ok(Fetched::Unchanged(item(value, &facts))),

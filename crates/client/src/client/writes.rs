@@ -38,7 +38,7 @@ impl Client {
     /// Stores a value in any case. Returns its cas unique.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error).
+    /// See [`Error`].
     pub fn set(&self, key: &[u8], value: &[u8], put: Put) -> Result<Option<u64>> {
         match self.store(key, value, put, Mode::Set, None, false)? {
             Cas::Stored(cas) => Ok(cas),
@@ -49,7 +49,7 @@ impl Client {
     /// Stores a value if there is no item. Returns whether it did.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error).
+    /// See [`Error`].
     pub fn add(&self, key: &[u8], value: &[u8], put: Put) -> Result<bool> {
         self.is_stored(key, value, put, Mode::Add)
     }
@@ -57,7 +57,7 @@ impl Client {
     /// Stores a value if there is an item. Returns whether it did.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error).
+    /// See [`Error`].
     pub fn replace(&self, key: &[u8], value: &[u8], put: Put) -> Result<bool> {
         self.is_stored(key, value, put, Mode::Replace)
     }
@@ -65,7 +65,7 @@ impl Client {
     /// Puts bytes behind an item's value. Its flags and expiry stay. Returns false if there is no item.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error).
+    /// See [`Error`].
     pub fn append(&self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.is_stored(key, value, Put::default(), Mode::Append)
     }
@@ -73,7 +73,7 @@ impl Client {
     /// Puts bytes before an item's value. Its flags and expiry stay. Returns false if there is no item.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error).
+    /// See [`Error`].
     pub fn prepend(&self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.is_stored(key, value, Put::default(), Mode::Prepend)
     }
@@ -81,7 +81,7 @@ impl Client {
     /// Stores a value if the item still has the cas unique that it was read with.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error).
+    /// See [`Error`].
     pub fn cas(&self, key: &[u8], value: &[u8], cas: u64, put: Put) -> Result<Cas> {
         self.store(key, value, put, Mode::Set, Some(cas), false)
     }
@@ -91,7 +91,7 @@ impl Client {
     /// if it was deleted, nothing is stored.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error).
+    /// See [`Error`].
     pub fn fill(&self, key: &[u8], value: &[u8], cas: u64, put: Put) -> Result<Cas> {
         self.store(key, value, put, Mode::Set, Some(cas), true)
     }
@@ -122,7 +122,7 @@ impl Client {
     /// Removes an item. Returns false if there was none.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error).
+    /// See [`Error`].
     pub fn delete(&self, key: &[u8]) -> Result<bool> {
         let key = Key::new(key)?;
         self.remove(Delete { key, compare: None, stale_for: None, quiet: false })
@@ -132,7 +132,7 @@ impl Client {
     /// lease to renew it. Returns false if there is none.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error).
+    /// See [`Error`].
     pub fn invalidate(&self, key: &[u8], exptime: i32) -> Result<bool> {
         let key = Key::new(key)?;
         self.remove(Delete { key, compare: None, stale_for: Some(exptime), quiet: false })

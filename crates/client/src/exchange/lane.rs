@@ -24,6 +24,8 @@ pub struct Answer {
     pub reply: Reply,
     /// The bytes that followed it.
     pub value: Vec<u8>,
+    /// When the connection was made that brought it, by the host's clock.
+    pub connected_ms: u64,
 }
 
 /// The replies that end a lane.
@@ -356,6 +358,7 @@ impl<'p, 'r> Lane<'p, 'r> {
             Expect::Stats => !matches!(reply, Reply::Stat(..)),
             Expect::Classic | Expect::Nothing => true,
         };
-        self.answers.push(Answer { reply, value });
+        let connected_ms = self.connection.connected_ms();
+        self.answers.push(Answer { reply, value, connected_ms });
     }
 }

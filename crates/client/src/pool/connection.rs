@@ -10,6 +10,7 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::address::Address;
+use crate::clock::{Clock, HostClock};
 use crate::wire::Outbox;
 
 /// How much is read at a time.
@@ -33,6 +34,8 @@ pub struct Connection {
     next_opaque: u32,
     /// Whether nothing is under way, so that another caller may have it.
     is_clean: bool,
+    /// When it was made, by the host's clock.
+    connected_ms: u64,
 }
 
 impl Connection {
@@ -53,7 +56,21 @@ impl Connection {
         socket.set_nonblocking(false)?;
         socket.set_read_timeout(Some(timeout.max(Duration::from_millis(1))))?;
         let inbox = Vec::new();
-        Ok(Connection { socket, inbox, used: 0, fences_owed: 0, next_opaque: 0, is_clean: true })
+        let connected_ms = HostClock.now_ms();
+        Ok(Connection {
+            socket,
+            inbox,
+            used: 0,
+            fences_owed: 0,
+            next_opaque: 0,
+            is_clean: true,
+            connected_ms,
+        })
+    }
+
+    /// Returns when it was made, by the [host's clock](HostClock).
+    pub fn connected_ms(&self) -> u64 {
+        self.connected_ms
     }
 
     /// Returns the socket, to wait for.

@@ -8,3 +8,4 @@ mod forks;
 mod hostile;
 mod limits;
 mod servers;
+mod tiered;
