@@ -117,7 +117,7 @@ pub fn ceiling(plan: &Plan, stop: &AtomicBool) -> Result<Ceiling, Error> {
     Ok(Ceiling { rate, spread: (most - least) / rate.max(1.0) })
 }
 
-/// Measures what this host adds to a latency where there is next to no load: [`IDLE_RATE`] requests a second,
+/// Measures what this host adds to a latency where there is next to no load: `IDLE_RATE` requests a second,
 /// evenly, to the null server, for two seconds. A quantile below that of the result cannot be measured here.
 ///
 /// # Errors

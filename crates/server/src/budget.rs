@@ -101,7 +101,7 @@ impl Budget {
         self.used.fetch_update(Relaxed, Relaxed, fits).is_ok()
     }
 
-    /// Takes [`LINE_BYTES_MAX`] for a line that has become long, if there is room: its length is known only when it
+    /// Takes `LINE_BYTES_MAX` for a line that has become long, if there is room: its length is known only when it
     /// ends, and pieces of many lines would fill the budget so that none could end. One line always finds room; the
     /// bound is exceeded by it at most.
     #[must_use]

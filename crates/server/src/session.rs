@@ -307,7 +307,7 @@ impl Session {
         }
     }
 
-    /// Receives the rest of a long line at the front of the input, for which [`LINE_BYTES_MAX`] were taken from the
+    /// Receives the rest of a long line at the front of the input, for which `LINE_BYTES_MAX` were taken from the
     /// budget.
     pub fn receive_line(&mut self) {
         self.wait = Wait::None;

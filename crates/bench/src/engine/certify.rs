@@ -1,14 +1,14 @@
 //! Whether a run's figures may be quoted: the generator's own effect on them, and whether they hold
 //! together.
 //!
-//! - `generator`, see [`generator`].
+//! - `generator`, see its module.
 //! - `rate`, of an open loop, fails when less than 95 % of the rate was achieved or when more than 0.1 % of the
 //!   requests were never sent, and warns below 99 %.
 //! - `dropped`, of an open loop that drops what finds no room, fails when more than 0.1 % were dropped: those
 //!   would have been the slowest.
 //! - `little`, of a closed loop, fails when rate times mean response time is off the requests in flight by 5
 //!   %.
-//! - `hits`, see [`answers`].
+//! - `hits`, see the module `answers`.
 //! - `values` fails when a value differs from the one stored under its key, or was replaced before it was asked for.
 //! - `lost` warns when more stored keys were missed than the server counts evictions, and fails when more than 0.1 % of
 //!   all keys that were asked for.

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! While it settles, it probes just below, at and just above the crossing, and fits a line to the share of requests
-//! over the bound ([`line`]). The requests of all probes count together: the percentile of a second is no estimate of
-//! the percentile of all requests, since slow requests come in crowds that most seconds have none of, and a mean of
+//! over the bound (module `line`). The requests of all probes count together: the percentile of a second is no estimate
+//! of the percentile of all requests, since slow requests come in crowds that most seconds have none of, and a mean of
 //! such figures is too low. The interval is a bootstrap that draws three neighbouring probes at a time, since
 //! neighbouring probes are still a little alike.
 
