@@ -84,7 +84,7 @@ fn children_share_the_cache_and_are_processes_of_their_own() {
     l1.shared_words()[0].store(2, Release);
     let since = Instant::now();
     assert!(matches!(waiter.wait(Duration::from_secs(20)), Waited::Owner(_)));
-    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
     assert!(ends_well(child));
 
     // Children that are killed while they store leave no lock.

@@ -11,6 +11,9 @@ use super::super::shard::write::Writer;
 use super::super::{L1, L1Options, Stored, now_ms};
 use super::{entry, name, small_cache, value, version};
 
+/// Much less than the patience of those that wait here, and more than a busy machine makes a thread wait.
+const AT_ONCE: Duration = Duration::from_secs(4);
+
 fn writer(l1: &L1, patience: Duration) -> Writer<'_> {
     l1.inner.shard_at(0).write(l1.inner.counts(), now_ms(), patience)
 }
@@ -28,7 +31,7 @@ fn the_kernel_releases_the_lock_of_a_thread_that_ended() {
     assert!(lock.load(Relaxed) as u32 & OWNER_DIED != 0, "{:x}", lock.load(Relaxed));
     let since = Instant::now();
     let _ = l1.set(b"key-2", &entry(&value(2, 1, 100), 1));
-    assert!(since.elapsed() < Duration::from_millis(10), "{:?}", since.elapsed());
+    assert!(since.elapsed() < AT_ONCE, "{:?}", since.elapsed());
     assert_eq!((version(&l1, 1), version(&l1, 2)), (Some(1), Some(1)));
     assert_eq!(l1.stats().shards_reset, 0);
 }
@@ -52,7 +55,7 @@ fn a_thread_that_waits_has_the_lock_at_once_when_the_holder_ends() {
     });
     let (ended, had) = (holder.join().expect("it ends"), waiter.join().expect("it ends"));
     let waited = had.saturating_duration_since(ended);
-    assert!(waited < Duration::from_millis(10), "{waited:?}");
+    assert!(waited < AT_ONCE, "{waited:?}");
     assert_eq!(l1.stats().shards_reset, 0);
 }
 
@@ -76,7 +79,7 @@ fn a_holder_that_was_stopped_loses_its_lock_and_its_change() {
     assert_eq!(version(&l1, 1), Some(1), "readers do not wait for a lock");
     let since = Instant::now();
     l1.delete(b"key-1");
-    assert!(since.elapsed() < Duration::from_millis(200), "{:?}", since.elapsed());
+    assert!(since.elapsed() < AT_ONCE, "{:?}", since.elapsed());
     let _ = l1.set(b"key-2", &entry(&value(2, 7, 100), 7));
     go_on.send(()).expect("the thread waits");
     stopped.join().expect("it ends");
@@ -140,7 +143,7 @@ fn a_lock_that_holds_nonsense_is_had_after_a_while() {
         l1.inner.words()[l1.inner.cache.layout.controls_at].store(nonsense, Relaxed);
         let since = Instant::now();
         let _ = l1.set(b"key-3", &entry(&value(3, 1, 100), 1));
-        assert!(since.elapsed() < Duration::from_millis(300), "{:?}", since.elapsed());
+        assert!(since.elapsed() < AT_ONCE, "{:?}", since.elapsed());
         assert_eq!(version(&l1, 3), Some(1));
     }
 }

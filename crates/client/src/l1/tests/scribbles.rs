@@ -79,7 +79,7 @@ proptest! {
         if let Claim::Waiter(waiter) = l1.claim(b"key-1") {
             let since = Instant::now();
             drop(waiter.wait(Duration::from_millis(50)));
-            prop_assert!(since.elapsed() < Duration::from_millis(500));
+            prop_assert!(since.elapsed() < Duration::from_secs(5));
         }
     }
 }
