@@ -88,7 +88,7 @@ pub enum Error {
     Protocol {
         /// The server's name.
         server: Arc<str>,
-        /// What was wrong.
+        /// The fault.
         source: Malformed,
     },
     /// The server refused the request with an error line.

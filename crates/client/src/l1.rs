@@ -18,8 +18,9 @@
 //! assert!(l1.get(b"answer", &mut value).is_some_and(|hit| hit.is_fresh));
 //! # Ok::<(), larder_client::L1Error>(())
 //! ```
-//! In reading order: `layout` (the file), `slot`, `position` and `record` (its words), `ring` (who may read what),
-//! `shard` (get), `shard::write` (everything else), `lock`, `file`, and `flight` (one fetch of a key at a time).
+//! In reading order: `layout` (the file), `slot`, `position` and `record` (its words), `ring` (which words may be
+//! read), `shard` (get), `shard::write` (everything else), `lock`, `file`, and `flight` (one fetch of a key at a
+//! time).
 
 use std::cell::Cell;
 use std::fs::File;
@@ -99,7 +100,7 @@ struct Inner {
 impl L1Options {
     /// Opens the cache with this name, or makes it. All processes of the user that give the same name and directory
     /// share it. An existing file keeps its own size. A file of another version, or one that was truncated
-    /// or damaged in its first page is left to those who have mapped it, and a new one takes its name.
+    /// or damaged in its first page is left to processes that have mapped it, and a new one takes its name.
     ///
     /// Where there is no directory for it, the cache has no file: it is shared with the children that this process
     /// forks.
@@ -132,7 +133,7 @@ impl L1Options {
         Ok(l1)
     }
 
-    /// Removes the file of the cache with this name. Those who have it open keep it; the next to open it makes
+    /// Removes the file of the cache with this name. Processes that have it open keep it; the next to open it makes
     /// another. Returns whether there was one.
     ///
     /// # Errors
@@ -230,8 +231,8 @@ impl L1 {
         }
     }
 
-    /// Stores what was fetched, unless the key was stored or deleted, or everything was cleared, after the ticket was
-    /// taken: what was fetched may be older than that. Where revalidation was asked for meanwhile, the entry is
+    /// Stores a fetched entry, unless the key was stored or deleted, or everything was cleared, after the ticket was
+    /// taken: the entry may be older than that. Where revalidation was asked for meanwhile, the entry is
     /// stored, and is not fresh.
     pub fn fill(&self, ticket: &Ticket, key: &[u8], entry: &Entry) -> Stored {
         let hash = self.inner.hash(key);
@@ -286,7 +287,7 @@ impl L1 {
         self.inner.part(self.inner.cache.layout.shared_at, SHARED_WORDS)
     }
 
-    /// Returns what was counted, in all processes.
+    /// Returns the counts of all processes.
     #[must_use]
     pub fn stats(&self) -> L1Stats {
         self.inner.counts().sum()

@@ -22,7 +22,7 @@ use local::Local;
 #[non_exhaustive]
 pub enum Algorithm {
     /// A count for each period of the clock. Around the turn of a period twice the limit may pass within a short time.
-    /// One round trip, also where many ask for one key. What is denied counts, too.
+    /// One round trip, also where many ask for one key. Denied requests count, too.
     FixedWindow,
     /// The count of this period, and of the last one the part that is still within one period. Assumes that the
     /// last period's requests came evenly. Two round trips, one for a denial.
@@ -100,7 +100,7 @@ const PERIOD_MAX: Duration = Duration::from_secs(366 * 86_400);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State([u64; 3]);
 
-/// What a rule says, before it is known who asked it.
+/// The verdict of a rule, on any request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Verdict {
     is_allowed: bool,
@@ -116,7 +116,8 @@ pub struct Decision {
     pub is_allowed: bool,
     /// How much could still pass now.
     pub remaining: u64,
-    /// How long to wait until this cost could pass, if nobody else asks. Zero if it has passed, none if it never can.
+    /// How long to wait until this cost could pass, if no other request comes. Zero if it has passed, none if it
+    /// never can.
     pub retry_after: Option<Duration>,
     /// How long until all of the limit is available again.
     pub reset_after: Duration,
@@ -124,7 +125,7 @@ pub struct Decision {
     pub failure: Option<Error>,
 }
 
-/// Who decides while the cache fails.
+/// The decision while the cache fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
     /// Everything passes.

@@ -14,7 +14,7 @@ pub enum OnDown {
     /// Requests for them fail at once, until the server is back. No key is ever on two servers.
     #[default]
     Fail,
-    /// They go to the other servers, and back later. What was stored meanwhile, or before, may then be stale. The one
+    /// They go to the other servers, and back later. Values stored meanwhile, or before, may then be stale. The one
     /// request that probes whether the server is back may fail.
     Eject,
 }

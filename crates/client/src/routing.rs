@@ -11,7 +11,7 @@ pub use rendezvous::Rendezvous;
 /// One server, as placement sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// What is hashed: the address, or a name that stays when the address changes.
+    /// The hashed name: the address, or a name that stays when the address changes.
     pub name: String,
     /// Its share of the keys relative to the others'; at least 1. Rendezvous placement ignores it.
     pub weight: u32,

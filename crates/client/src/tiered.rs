@@ -8,10 +8,10 @@
 //!           L1 miss  --> one process asks the server -------------> value
 //!                        the others wait for it
 //! ```
-//! An entry is fresh for [`TieredOptions::fresh`] from *before* it was asked for, so a value that a get returns was the
-//! server's at most that long ago, whoever changed it. What this host changes itself is seen by all its processes at
-//! once. A stale entry is used for [`TieredOptions::stale`] more: while one process renews it, and while the server
-//! does not answer.
+//! An entry is fresh for [`TieredOptions::fresh`] from *before* it was asked for, so a value that a get returns was
+//! the server's at most that long ago, whichever host changed it. What this host changes itself is seen by all its
+//! processes at once. A stale entry is used for [`TieredOptions::stale`] more: while one process renews it, and while
+//! the server does not answer.
 //!
 //! ```no_run
 //! use larder_client::{Client, L1Options, Options, Put, Server, Tiered, TieredOptions};

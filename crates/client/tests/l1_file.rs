@@ -1,4 +1,4 @@
-//! The file of a shared cache: who may have made it, what it may hold, and when there is no room for it.
+//! The file of a shared cache: its owner, its contents, and a lack of room for it.
 
 #[path = "l1/rig.rs"]
 mod rig;

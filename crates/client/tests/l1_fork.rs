@@ -52,7 +52,7 @@ fn children_share_the_cache_and_are_processes_of_their_own() {
     let mut flight = Some(l1.claim(b"the parent fetches it"));
     assert!(matches!(flight, Some(Claim::Owner(_))));
 
-    // A child finds what is there, stores, and gives back no flight of its parent's.
+    // A child finds the entries, stores, and gives back no flight of its parent's.
     let child = in_child(|| {
         let _ = l1.set(&name(2), &entry(&value(2, 1, 100), 1));
         let found = read(&l1, 1, &mut Vec::new()).is_some();

@@ -1,4 +1,4 @@
-//! Which entries stay: the share of hits beside that of a cache of the same bytes that drops what was used longest
+//! Which entries stay: the share of hits beside that of a cache of the same bytes that drops the entry used longest
 //! ago.
 
 #[path = "l1/rig.rs"]
@@ -11,7 +11,7 @@ use rig::{Numbers, entry, name, read, value};
 
 const BYTES: u64 = 2 << 20;
 
-/// Drops what was used longest ago; an entry takes what a record of the cache takes, and 16 bytes of index.
+/// Drops the entry used longest ago; an entry takes what a record of the cache takes, and 16 bytes of index.
 struct Lru {
     bytes: usize,
     used: usize,

@@ -27,7 +27,7 @@ const READY: usize = 5;
 const FETCHES: usize = 6;
 const WRONG: usize = 7;
 
-/// What each process of a storm owns: keys that nobody else changes.
+/// Keys of each process of a storm, which no other changes.
 const OWNED: u64 = 200;
 const SHARED: u64 = 1 << 40;
 
@@ -156,7 +156,7 @@ fn processes_with_equal_ids_killed_under_load_leave_no_wrong_value() {
     assert!(emptied <= 100, "a kill empties one shard at most: {emptied}");
 }
 
-/// Fetches a key once all are ready, if nobody else does.
+/// Fetches a key once all are ready, if no other does.
 fn herd(l1: &L1) {
     let words = l1.shared_words();
     words[READY].fetch_add(1, AcqRel);

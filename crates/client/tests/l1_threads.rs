@@ -1,4 +1,5 @@
-//! One cache in many threads: no value older than what a thread has seen, no fill of what was deleted meanwhile.
+//! One cache in many threads: no value older than one that a thread has seen, no fill of a key that was deleted
+//! meanwhile.
 
 #[path = "l1/rig.rs"]
 mod rig;

@@ -1,4 +1,4 @@
-//! What is asked of every server: its version, its statistics, to forget everything.
+//! Requests to every server: its version, its statistics, to forget everything.
 
 use super::Client;
 use super::call::{Batch, Kind};

@@ -76,7 +76,7 @@ impl Client {
             unless_cas: fetch.unless_cas,
             quiet: false,
         };
-        // Whoever asks again after a lost answer might have lost the lease, too.
+        // A client that asks again after a lost reply might have lost the lease, too.
         let takes_lease = fetch.vivify.is_some() || fetch.recache.is_some();
         let kind = if takes_lease { Kind::Writes } else { Kind::Reads };
         let (Answer { reply, value, connected_ms }, server) = self.ask(Request::Get(get), &key, kind)?;

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::key::Key;
 use crate::wire::{Delete, Mode, Reply, Request, Store};
 
-/// What is stored with a value.
+/// Flags and expiry that are stored with a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Put {
     /// Client flags, which come back with the value.

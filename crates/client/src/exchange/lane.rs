@@ -174,7 +174,7 @@ impl<'p, 'r> Lane<'p, 'r> {
         self.failure = Some(Error::Lost { server: self.server.clone(), doing, source: Arc::new(source) });
     }
 
-    /// Sends and receives what is possible without waiting.
+    /// Sends and receives as much as is possible without waiting.
     pub(super) fn step(&mut self, now: Instant, bounds: &Bounds) {
         if now >= bounds.deadline.0 {
             return self.time_out(bounds.deadline.1.as_millis() as u64);
@@ -322,12 +322,12 @@ impl<'p, 'r> Lane<'p, 'r> {
         }
     }
 
-    /// Returns whether what comes next belongs to an earlier quiet batch, or to this one if it is quiet.
+    /// Returns whether the next reply belongs to an earlier quiet batch, or to this one if it is quiet.
     fn has_leftover(&self) -> bool {
         self.connection.fences_owed() > 0
     }
 
-    /// Passes over what a quiet batch has said before its fence. Nobody waits for it any more.
+    /// Passes over the replies of a quiet batch before its fence. No caller waits for them any more.
     fn pass_over(&mut self, reply: &Reply) -> Result<(), Malformed> {
         match reply {
             Reply::Noop => self.connection.fence_read(),

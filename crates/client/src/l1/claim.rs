@@ -1,4 +1,4 @@
-//! Who fetches a missing key: the owner of its flight, for whom the others wait.
+//! The fetch of a missing key: the owner of its flight fetches it, and the others wait.
 
 use std::time::Duration;
 

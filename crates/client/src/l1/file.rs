@@ -74,7 +74,7 @@ impl Directory {
     /// Opens a directory, and makes it with mode 0700 where it does not exist; its parent must.
     ///
     /// # Errors
-    /// It cannot be opened, other users could change what is in it, or another process keeps it locked.
+    /// It cannot be opened, other users could change its contents, or another process keeps it locked.
     pub(super) fn open(path: &Path) -> Result<Directory, L1Error> {
         match rustix::fs::mkdir(path, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -172,7 +172,7 @@ impl Directory {
             .map_err(|error| io_error(&self.path.join(name), error))
     }
 
-    /// Removes the cache with this name; those who have mapped it keep it. Returns whether there was one.
+    /// Removes the cache with this name; processes that have mapped it keep it. Returns whether there was one.
     ///
     /// # Errors
     /// The error that the system reports.

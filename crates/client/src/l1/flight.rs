@@ -36,7 +36,7 @@ pub(super) enum State {
     Owned,
     /// The caller is to fetch, but others do not wait for it: the word is another flight of its own process.
     Untracked,
-    /// Somebody else has the flight; this is its word.
+    /// Another thread or process has the flight; this is its word.
     Taken(u64),
 }
 

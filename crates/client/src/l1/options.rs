@@ -47,7 +47,7 @@ impl L1Options {
     }
 
     /// The directory of the file, which is made with mode 0700 where it does not exist. It must belong to this user,
-    /// who alone may write to it, and should be on a tmpfs. By default `/dev/shm/larder-UID`, or `larder` in
+    /// with no write permission for others, and should be on a tmpfs. By default `/dev/shm/larder-UID`, or `larder` in
     /// `XDG_RUNTIME_DIR` where the first cannot be made.
     #[must_use]
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> L1Options {

@@ -29,7 +29,7 @@ pub(super) fn copy_out(words: &[AtomicU64], bytes: &mut [u8]) {
     }
 }
 
-/// Copies `bytes` to the front of `words`, and fills a last word with zeros, or leaves what was there.
+/// Copies `bytes` to the front of `words`, and fills a last word with zeros, or leaves it as it was.
 #[inline]
 pub(super) fn copy_in(words: &[AtomicU64], bytes: &[u8]) {
     // A test may end a writer between two words.

@@ -28,6 +28,6 @@ pub(super) fn decide(
     let (number, left_ns) = period(limit, now_ns);
     let counted = state.filter(|state| state.0[0] == number).map_or(0, |state| state.0[1]);
     let counted = counted.saturating_add(cost);
-    // What is denied counts, as it does where a server counts.
+    // Denied requests count, as it does where a server counts.
     (judge(limit, counted, left_ns), Some(State([number, counted, 0])))
 }

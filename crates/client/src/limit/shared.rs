@@ -61,7 +61,7 @@ pub(super) fn compare_and_swap(
     })
 }
 
-/// Waits for a random time that grows, so that those who lost together do not ask together.
+/// Waits for a random time that grows, so that threads that lost together do not ask together.
 fn pause(attempt: u32) {
     let micros = u64::from(attempt + 1).min(20) * 50;
     std::thread::sleep(Duration::from_micros(RandomState::new().hash_one(attempt) % micros));

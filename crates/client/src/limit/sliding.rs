@@ -22,7 +22,7 @@ pub(super) fn decide(
         Some([written, _, current]) if written.checked_add(1) == Some(number) => (current, 0),
         _ => (0, 0),
     };
-    // Rounded up: what is left of the last period never counts for less than its share.
+    // Rounded up: the rest of the last period never counts for less than its share.
     let still = share(before, period_ns - into_ns, period_ns);
     let counted = still.saturating_add(current).saturating_add(cost);
     let is_allowed = counted <= limit.count;

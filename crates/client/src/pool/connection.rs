@@ -155,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// Reads what is there, at most 64 KiB; with `waits`, waits for it as long as a read may. Returns how many bytes
+    /// Reads up to 64 KiB; with `waits`, waits for it as long as a read may. Returns how many bytes
     /// came: 0 at the end of the stream.
     ///
     /// # Errors

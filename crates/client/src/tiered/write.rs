@@ -39,7 +39,7 @@ impl Tiered {
     pub fn delete(&self, key: &[u8]) -> Result<bool> {
         self.l1.delete(key);
         let was_there = self.client.delete(key);
-        // What was read from the server before it forgot the key is not stored any more, or is forgotten here.
+        // A value that was read from the server before it forgot the key is not stored any more, or is forgotten here.
         self.l1.delete(key);
         was_there
     }

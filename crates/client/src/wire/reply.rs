@@ -7,7 +7,7 @@ use thiserror::Error;
 /// The longest line a server may send, its end included. memcached's own are far shorter.
 pub const LINE_BYTES_MAX: usize = 4096;
 
-/// What a reply can tell about an item. What was not asked for is absent.
+/// What a reply can tell about an item. Facts that were not asked for are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The cas unique.
@@ -85,7 +85,7 @@ pub enum Malformed {
     ValueTooLarge {
         /// What the server announced.
         len: usize,
-        /// What is accepted.
+        /// The accepted form.
         max: usize,
     },
     /// More bytes or lines than one request may bring.

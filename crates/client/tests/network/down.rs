@@ -1,4 +1,4 @@
-//! Servers that are down: who is asked, how often, and what becomes of the keys.
+//! Servers that are down: which servers are asked, how often, and the fate of their keys.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use larder_client::{Client, Error, Options, Put};
 
 use crate::fake::{Fake, hang, hasty, opaque, read_line, read_some};
 
-/// Returns what is wrong with the reply that a server gives to a get.
+/// Returns the fault of the reply that a server gives to a get.
 fn fault(bytes: &'static [u8]) -> Malformed {
     let fake = Fake::saying(bytes);
     match fake.client(Options { value_bytes_max: 1000, batch_bytes_max: 100_000, ..hasty() }).get(b"k") {

@@ -1,9 +1,9 @@
 //! Changes a shard, under its lock.
 //!
-//! A writer may be killed before any of its stores. The order of the stores keeps the shard valid, so that the
-//! next holder of the lock repairs nothing: a record is part of its ring before a slot leads to it, a slot is
-//! changed by one store, and what is overwritten was reclaimed before. At worst a record lies in a ring and no slot
-//! leads to it, or a slot leads to a record that was reclaimed, which is no entry.
+//! A writer may be killed before any of its stores. The order of the stores keeps the shard valid, so that the next
+//! holder of the lock repairs nothing: a record is part of its ring before a slot leads to it, a slot is changed by
+//! one store, and words are reclaimed before they are overwritten. At worst a record lies in a ring and no slot leads
+//! to it, or a slot leads to a record that was reclaimed, which is no entry.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
