@@ -2,7 +2,7 @@
 # cargo's own variables (CARGO_TARGET_DIR, CARGO_BUILD_JOBS) are respected.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench torture
+.PHONY: help run test wheel lint bench torture
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -14,6 +14,9 @@ run: ## build larder with optimisation and start it; options go into ARGS, as in
 test: ## install what the tests need where that is possible, then run every suite
 	@scripts/install-test-needs
 	@scripts/test
+
+wheel: ## build the Python package larder-cache into target/wheels
+	@scripts/wheel
 
 lint: ## formatting, commit subjects, clippy, documentation, and the dependencies' licences and sources
 	@scripts/lint

@@ -29,7 +29,7 @@ class Lab:
     def __init__(self, args):
         self.folder = os.path.abspath(args.folder)
         self.larder_program, self.bench, self.memcached_program = args.larder, args.bench, args.memcached
-        self.bare_program = args.bare
+        self.bare_program, self.examples, self.python = args.bare, args.examples, args.python
         self.server_cpus, self.client_cpus = args.server_cpus, args.client_cpus
         self.quick = args.quick
         self.rounds = 2 if self.quick else 5
@@ -93,6 +93,12 @@ class Lab:
                 daemon.stop()
             if path and os.path.exists(path):
                 os.remove(path)
+
+    # The client.
+
+    def example(self, name, *words, cpus=None, environment=None):
+        """Runs one of the client's examples and returns what it prints."""
+        return printed([os.path.join(self.examples, name), *words], cpus, environment)
 
     # Load.
 
@@ -215,6 +221,13 @@ def gets(items, value_bytes, connections, depth=None):
     """larder-bench's words for gets of keys that were filled; `depth` is of a closed loop."""
     words = f"-k {items} --value-size {value_bytes} --ratio 0:1 -c {connections}".split()
     return [*words, "--pipeline", depth] if depth else words
+
+
+def printed(command, cpus=None, environment=None):
+    """Runs a command and returns what it prints; `environment` is added to this process's own."""
+    command = proof.pinned(cpus, [str(word) for word in command])
+    environment = os.environ | (environment or {})
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
 
 
 def p99_us(direction):

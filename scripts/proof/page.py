@@ -1,34 +1,24 @@
-"""docs/results/server.md, rendered from the raw data of all rows that were ever measured."""
+"""A page of docs/results, rendered from the raw data of all its rows that were ever measured."""
 
 import json
 import os
 
 import plot
 import proof
-from rows import ELSEWHERE, ROWS
+from rows import ELSEWHERE
 
-INTRODUCTION = """\
-Each row is a target. If there is a peer, the figure is a ratio to it, measured in one run: five pairs, interleaved; the
-median with the lowest and the highest. The server has one core, unless a row says otherwise, and the generator has
-others. A figure **does not count** if the generator was the limit, if RAM or the page cache served gets that the SSD
-should have served, or if misses were counted as reads.
-
-The machines are small, shared and virtual: rely on ratios, and take absolute figures as a rough guide. `make bench`
-measures all rows, `make bench ROW=S7` one of them."""
-
-
-def write(out):
-    """Renders the page, and the plots, from out/server/*.json."""
-    folder = os.path.join(out, "server")
+def write(out, page):
+    """Renders a page, and its plots, from the raw data in the folder of its name."""
+    folder = os.path.join(out, page.name)
     os.makedirs(folder, exist_ok=True)
     summary, sections = [], []
-    for name, row in ROWS.items():
+    for name, row in page.rows.items():
         record = load(os.path.join(folder, f"{name}.json"))
         link, figures, verdict = "", "no raw data yet", ""
         if name in ELSEWHERE:
-            page = ELSEWHERE[name][0]
-            there = os.path.exists(os.path.join(out, f"{page}.md"))
-            figures = f"see [{page}]({page}.md)" if there else f"never run: `scripts/proof/{page}` makes it"
+            other = ELSEWHERE[name][0]
+            there = os.path.exists(os.path.join(out, f"{other}.md"))
+            figures = f"see [{other}]({other}.md)" if there else f"never run: `scripts/proof/{other}` makes it"
         elif record and record["skipped"]:
             figures = f"skipped: {record['skipped']}"
         elif record and not (shown := understood(row, record)):
@@ -42,8 +32,8 @@ def write(out):
             [f"[{name}]({link})" if link else name, row.what, row.target, figures, row.peer or "none", verdict]
         )
     body = proof.table(["row", "what", "target", "figure, median (least-most)", "peer", "verdict"], summary)
-    text = "\n\n".join(["# The server's results", INTRODUCTION, body, *sections]) + "\n"
-    with open(os.path.join(out, "server.md"), "w", encoding="utf-8") as file:
+    text = "\n\n".join([f"# {page.title}", page.introduction, body, *sections]) + "\n"
+    with open(os.path.join(out, f"{page.name}.md"), "w", encoding="utf-8") as file:
         file.write(text)
 
 
@@ -87,7 +77,7 @@ def section(row, record, shown, folder):
     parts.append("\n".join(verdicts))
     parts += shown.notes + record.get("notes", [])
     parts += drawn(row, shown, folder)
-    machine = record["machine"]
+    machine, name = record["machine"], os.path.basename(folder)
     about = [
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB",
         f"kernel {machine['kernel']}",
@@ -95,7 +85,7 @@ def section(row, record, shown, folder):
         *record["versions"].values(),
         machine["date"],
     ]
-    parts.append(f"Made by `{record['command']}` ([raw data](server/{row.name}.json)) on {'; '.join(about)}.")
+    parts.append(f"Made by `{record['command']}` ([raw data]({name}/{row.name}.json)) on {'; '.join(about)}.")
     return "\n\n".join(parts)
 
 
@@ -108,4 +98,4 @@ def drawn(row, shown, folder):
     for name, text in plots.items():
         with open(os.path.join(folder, f"{name}.svg"), "w", encoding="utf-8") as file:
             file.write(text)
-    return [f"![{name}: plotted](server/{name}.svg)" for name in plots]
+    return [f"![{name}: plotted]({os.path.basename(folder)}/{name}.svg)" for name in plots]

@@ -1,7 +1,6 @@
 """The servers that the suite `counter` measures: each in a folder of its own, on ports of its own."""
 
 import glob
-import hashlib
 import os
 import pwd
 import shutil
@@ -9,9 +8,9 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 
 from larder_test import HERE, Server, Skip, can_connect, wait_until
+from maven_jars import fetched_jars, needs_compiler
 
 START_SECONDS = 60
 
@@ -164,57 +163,10 @@ class Mongo(Child):
 
     def __init__(self, suite, mode="copying"):
         super().__init__(suite)
-        jars = fetch(program("java"))
+        java, jars = program("java"), fetched_jars("mongo", "mongo-java-server")
+        needs_compiler(java)
         self.start(
-            program("java"), "-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", os.path.join(jars, "*"),
+            java, "-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", os.path.join(jars, "*"),
             os.path.join(HERE, "mongo/MongoServer.java"), str(self.port), mode,
         )
         self.url = f"mongodb://127.0.0.1:{self.port}/"
-
-
-def fetch(java):
-    """The folder with the server's jars, each with the sum that is pinned; they are kept beside the build."""
-    sums = {}
-    with open(os.path.join(HERE, "mongo/sha256sums"), encoding="ascii") as file:
-        for line in file:
-            digest, name = line.split()
-            sums[name] = digest
-    folder = os.path.join(os.path.dirname(os.path.abspath(os.environ["LARDER_BENCH"])), "mongo-java-server")
-    if not is_whole(folder, sums):
-        maven = program("mvn")
-        partial = tempfile.mkdtemp(prefix="mongo-java-server.", dir=os.path.dirname(folder))
-        began = time.monotonic()
-        try:
-            # Maven's own settings say where from.
-            done = subprocess.run(
-                [maven, "--batch-mode", "--quiet", "-f", os.path.join(HERE, "mongo/pom.xml"),
-                 "dependency:copy-dependencies", f"-DoutputDirectory={partial}"],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-                timeout=300,
-            )
-            if done.returncode != 0:
-                lines = [line for line in done.stdout.splitlines() if "ERROR" in line] or ["no reason given"]
-                raise Skip(f"Maven cannot fetch it: {lines[0][:300]}")
-            if not is_whole(partial, sums):
-                raise RuntimeError(f"what Maven fetched is not what {HERE}/mongo/sha256sums pins")
-            shutil.rmtree(folder, ignore_errors=True)
-            os.chmod(partial, 0o755)
-            os.rename(partial, folder)
-        except subprocess.TimeoutExpired:
-            raise Skip(f"Maven did not fetch it in {time.monotonic() - began:.0f} s") from None
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-    modules = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=False).stdout
-    if "jdk.compiler" not in modules:
-        raise Skip("this java cannot start a program from its source: it lacks the module jdk.compiler")
-    return folder
-
-
-def is_whole(folder, sums):
-    if not os.path.isdir(folder) or set(os.listdir(folder)) != set(sums):
-        return False
-    for name, digest in sums.items():
-        with open(os.path.join(folder, name), "rb") as file:
-            if hashlib.sha256(file.read()).hexdigest() != digest:
-                return False
-    return True

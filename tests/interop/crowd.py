@@ -6,6 +6,7 @@ import os
 import selectors
 import signal
 import socket
+import ssl
 import time
 
 # What a greedy client asks for, again and again: a request for one large item, which may be on the SSD.
@@ -28,9 +29,10 @@ GREEDY = {
 
 
 class Crowd:
-    """Clients that send what they are given, and read as they are told: not at all, slowly, or all there is."""
+    """Clients that send what they are given, and read as they are told: not at all, slowly, or all there is. `encrypt` makes
+    a socket that speaks TLS of one that is connected."""
 
-    def __init__(self, address, clients, batch, reads):
+    def __init__(self, address, clients, batch, reads, encrypt=None):
         self.reads = reads
         self.selector = selectors.DefaultSelector()
         self.sockets = []
@@ -40,6 +42,7 @@ class Crowd:
             # What the kernel holds for a client is not the daemon's, and the less the sooner it counts.
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
             peer.connect(address)
+            peer = encrypt(peer) if encrypt else peer
             peer.setblocking(False)
             self.sockets.append(peer)
             self.selector.register(peer, selectors.EVENT_READ | selectors.EVENT_WRITE, [number, batch(number), b""])
@@ -66,14 +69,24 @@ class Crowd:
                 if events & selectors.EVENT_READ:
                     if not self.reads:
                         self.selector.modify(key.fileobj, selectors.EVENT_WRITE, key.data)
-                    elif got := key.fileobj.recv(self.reads):
-                        self.received += len(got)
                     else:
-                        raise ConnectionResetError
+                        self.receive(key.fileobj)
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                pass
             except OSError as error:
                 if error.errno not in (errno.EAGAIN, errno.EWOULDBLOCK):
                     self.selector.unregister(key.fileobj)
                     self.closed += 1
+
+    def receive(self, peer):
+        more = True
+        while more:
+            got = peer.recv(self.reads)
+            if not got:
+                raise ConnectionResetError
+            self.received += len(got)
+            # What TLS has decrypted raises no event.
+            more = isinstance(peer, ssl.SSLSocket) and peer.pending() > 0
 
     def run(self, seconds, each):
         end = time.monotonic() + seconds
@@ -83,8 +96,8 @@ class Crowd:
 
 
 @contextlib.contextmanager
-def crowd_apart(address, clients, batch, reads, seconds=30, cpus=None, nice=0):
-    """Runs a crowd in a process of its own, so that it does not slow down the reader that is measured."""
+def apart(begin, seconds=30, cpus=None, nice=0):
+    """Runs the crowd that `begin` returns in a process of its own, so that it does not slow down the client that is measured."""
     ready, child_ready = os.pipe()
     child = os.fork()
     if child == 0:
@@ -92,17 +105,22 @@ def crowd_apart(address, clients, batch, reads, seconds=30, cpus=None, nice=0):
             if cpus:
                 os.sched_setaffinity(0, cpus)
             os.nice(nice)
-            with Crowd(address, clients, batch, reads) as crowd:
+            with begin() as crowd:
                 os.write(child_ready, b"r")
                 crowd.run(seconds, lambda: None)
         os._exit(0)
     try:
         os.close(child_ready)
         if not os.read(ready, 1):
-            raise ConnectionError(f"{clients} clients cannot connect to {address}")
+            raise ConnectionError("the crowd cannot connect")
         time.sleep(0.3)
         yield
     finally:
         os.close(ready)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def crowd_apart(address, clients, batch, reads, seconds=30, cpus=None, nice=0):
+    """Runs a [Crowd](Crowd) in a process of its own."""
+    return apart(lambda: Crowd(address, clients, batch, reads), seconds, cpus, nice)

@@ -6,6 +6,8 @@ Larder has are left out, and what is about the SSD is skipped.
 """
 
 import contextlib
+import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -150,6 +152,20 @@ def needs(program, name=None):
     return path
 
 
+def free_port():
+    """A port of the loopback that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def use_python_with(module):
+    """Starts over with Debian's Python if only that one has the module."""
+    if not importlib.util.find_spec(module):
+        with contextlib.suppress(Skip):
+            python = python_with(module)
+            os.execv(python, [python, *sys.argv])
+
+
 class Connection:
     """A raw connection that reads lines and blocks."""
 
@@ -278,13 +294,22 @@ def clean_environment():
     return environment
 
 
+def stated_mib(*arguments):
+    """The bound on resident memory that the daemon states for these options."""
+    ran = subprocess.run(
+        [os.environ["LARDER"], *map(str, arguments), "--print-config"], capture_output=True, text=True, check=True, timeout=30,
+        env=clean_environment(),
+    )
+    return int(re.search(r"^# +=? *(\d+) MiB$", ran.stdout, re.M)[1])
+
+
 class Server:
-    """A daemon on a port of its own; `program` is another memcached to compare with, `before` the words of a command
+    """A daemon on a port of its own, or on `port`; `program` is another memcached to compare with, `before` the words of a command
     that runs it."""
 
     running = []
 
-    def __init__(self, suite, *arguments, program=None, unix=None, before=()):
+    def __init__(self, suite, *arguments, program=None, unix=None, port="-1", before=()):
         self.folder = tempfile.mkdtemp(dir=suite.scratch)
         self.program = program or REFERENCE or os.environ["LARDER"]
         self.is_reference = bool(program or REFERENCE)
@@ -299,7 +324,7 @@ class Server:
         if unix:
             arguments += ["-s", unix]
         else:
-            arguments += ["-p", "-1", "-l", "127.0.0.1"]
+            arguments += ["-p", str(port), "-l", "127.0.0.1"]
             environment["MEMCACHED_PORT_FILENAME"] = port_file
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
@@ -388,10 +413,10 @@ def ssd_server(suite, *more):
 
 
 class Pusher:
-    """Pushes what is in RAM out to the SSD, and proves it."""
+    """Pushes what is in RAM out to the SSD, and proves it. `mebibytes` of filler do that."""
 
-    def __init__(self, server):
-        self.server = server
+    def __init__(self, server, mebibytes=FILLER_MIB):
+        self.server, self.mebibytes = server, mebibytes
         self.turn = 0
 
     def control(self, name):
@@ -407,7 +432,7 @@ class Pusher:
             expect(connection.get(b"control:" + name), name, "the control key")
         return self.hits_ssd() > before
 
-    def fill(self, mebibytes=FILLER_MIB):
+    def fill(self, mebibytes):
         """Sets items under new keys, and reads each once, so that they push out what stays longer than the unread, too. The
         barrier behind each batch lets the daemon slow this down.
 
@@ -427,14 +452,93 @@ class Pusher:
                 while (line := connection.line()) != b"MN":
                     expect_that(line in (b"HD", b"EN"), f"the filler gets {short(line)}")
 
-    def push(self, mebibytes=FILLER_MIB):
+    def push(self, mebibytes=None):
         """Everything that was set before this call is on the SSD after it, or an AssertionError says so."""
+        mebibytes = mebibytes or self.mebibytes
         last = b"last:%d" % self.turn
         self.control(last)
         self.fill(mebibytes)
         expect_that(self.is_on_ssd(last), f"after {mebibytes} MiB of filler a key set before is read from RAM")
         dropped = self.server.larder_stats()["ssd_admissions_dropped"]
         expect(dropped, 0.0, "items dropped on the way to the SSD")
+
+
+def users_file(suite, text, mode=0o600):
+    """The path of a file for `-Y`."""
+    handle, path = tempfile.mkstemp(dir=suite.scratch)
+    with os.fdopen(handle, "wb") as file:
+        file.write(text)
+    os.chmod(path, mode)
+    return path
+
+
+def python_with(module):
+    """The path of a Python that has a module, or the test is skipped."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0:
+            return python
+    raise Skip(f"there is no {module}")
+
+
+def fetched_python(pins):
+    """The folder of Python packages that Debian does not have, pinned in a file of `python`; fetched once and kept beside
+    the build."""
+    with open(os.path.join(HERE, "python", pins), "rb") as file:
+        name = hashlib.sha256(file.read() + sys.version.encode()).hexdigest()[:12]
+    beside = os.path.dirname(os.path.abspath(os.environ["LARDER"]))
+    folder = os.path.join(beside, f"interop-python-{name}")
+    if not os.path.isdir(folder):
+        partial = tempfile.mkdtemp(prefix="interop-python.", dir=beside)
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--target", partial]
+        done = subprocess.run(
+            [*command, "--requirement", file.name], capture_output=True, text=True, timeout=300, check=False
+        )
+        if done.returncode != 0:
+            shutil.rmtree(partial, ignore_errors=True)
+            lines = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
+            raise Skip(f"pip cannot fetch it: {(lines or ['no reason given'])[0][:200]}")
+        os.rename(partial, folder)
+    return folder
+
+
+def fetched_node(folder):
+    """The folder of Node's packages that the lock file in `folder` pins; fetched once and kept beside the build."""
+    lock = os.path.join(HERE, folder, "package-lock.json")
+    with open(lock, "rb") as file:
+        name = hashlib.sha256(file.read()).hexdigest()[:12]
+    beside = os.path.dirname(os.path.abspath(os.environ["LARDER"]))
+    kept = os.path.join(beside, f"interop-node-{name}")
+    if not os.path.isdir(kept):
+        npm = needs("npm")
+        partial = tempfile.mkdtemp(prefix="interop-node.", dir=beside)
+        for file in ("package.json", "package-lock.json"):
+            shutil.copy(os.path.join(HERE, folder, file), partial)
+        done = subprocess.run(
+            [npm, "ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"],
+            cwd=partial, capture_output=True, text=True, timeout=300, check=False,
+        )
+        if done.returncode != 0:
+            shutil.rmtree(partial, ignore_errors=True)
+            lines = (done.stderr + done.stdout).strip().splitlines() or ["no reason given"]
+            raise Skip(f"npm cannot fetch them: {lines[-1][:200]}")
+        os.rename(partial, kept)
+    return kept
+
+
+def gomemcache(suite):
+    """Builds the program that drives gomemcache, and returns its path."""
+    program = os.path.join(suite.scratch, "gomemcache-client")
+    # The versions and sums are pinned, so nothing is looked up, only fetched where it is not cached.
+    built = subprocess.run(
+        [needs("go"), "build", "-mod=readonly", "-o", program, "."],
+        cwd=f"{HERE}/go", capture_output=True, text=True, check=False, timeout=300,
+    )
+    # Without the module there is no client here; a program that does not compile is a failure.
+    unreachable = ("dial tcp", "no such host", "module lookup disabled", "connection refused", "i/o timeout")
+    if any(word in built.stderr for word in unreachable):
+        raise Skip(f"its module cannot be fetched: {built.stderr.strip().splitlines()[-1]}")
+    expect_that(built.returncode == 0, f"the client does not compile: {built.stderr}")
+    return program
 
 
 def run_client(suite, name, command, variant=""):

@@ -86,9 +86,11 @@ pub fn shape_of(plan: &Plan, address: Address, length: Duration) -> Plan {
     };
     let mut shape = plan.clone();
     shape.label = "null server".to_string();
+    shape.servers = plan.servers.as_ref().map(|servers| servers.all_at(&address));
     shape.address = address;
     shape.load = Load::Closed { pipeline };
     shape.tls = None;
+    shape.login = None;
     shape.trace = None;
     shape.warmup = WARMUP;
     shape.duration = length;
@@ -113,8 +115,7 @@ pub fn ceiling(plan: &Plan, stop: &AtomicBool) -> Result<Ceiling, Error> {
         rates.push(whole(execute(&shape, &Unseen, stop)?)?.rate());
     }
     rates.sort_by(f64::total_cmp);
-    let (least, rate, most) = (rates[0], rates[REPEATS / 2], rates[REPEATS - 1]);
-    Ok(Ceiling { rate, spread: (most - least) / rate.max(1.0) })
+    Ok(Ceiling::of_repeats(&rates).unwrap_or_default())
 }
 
 /// Measures what this host adds to a latency where there is next to no load: `IDLE_RATE` requests a second,

@@ -1,7 +1,9 @@
 //! The commands, one a file, and how they end.
 
+pub mod ab;
 pub mod agent;
 pub mod calibrate;
+pub mod choices;
 pub mod compare;
 pub mod counter;
 pub mod fleet;
@@ -10,12 +12,15 @@ pub mod live;
 pub mod load;
 mod null_server;
 pub mod output;
+pub mod pairs;
+pub mod repeats;
 pub mod replay;
 pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod summary;
 pub mod sweep;
+pub mod tier;
 pub mod tls;
 pub mod trace;
 pub mod workload;
@@ -88,6 +93,8 @@ enum Command {
     Run(Box<run::Args>),
     /// Make published benchmarks again, their figures beside ours
     Scenario(scenario::Args),
+    /// Measure what a cache in two tiers gains in front of a server
+    Tier(Box<tier::Args>),
     /// Look the hosts of a fleet over, without any load
     Fleet(fleet::Args),
     /// One host's part of a fleet's run
@@ -99,6 +106,8 @@ enum Command {
     Counter(counter::Args),
     /// Find the highest rate of this generator, against a server that does nothing
     Calibrate(Box<calibrate::Args>),
+    /// Measure two servers under one load, in turns, and compare them
+    Ab(Box<ab::Args>),
     /// Compare two results, pair by pair, with 95 % intervals
     Compare(Box<compare::Args>),
     /// Make a page, Markdown, CSV and HDR logs of results
@@ -125,11 +134,13 @@ pub fn main() -> ExitCode {
     let ended = match cli.command {
         Command::Run(args) => run::run(*args),
         Command::Scenario(args) => scenario::run(args),
+        Command::Tier(args) => tier::run(&args),
         Command::Fleet(args) => fleet::run(args),
         Command::Agent(args) => agent::run(args),
         Command::Sweep(args) => sweep::run(*args),
         Command::Counter(args) => Ok(counter::run(args)),
         Command::Calibrate(args) => calibrate::run(*args),
+        Command::Ab(args) => ab::run(*args),
         Command::Compare(args) => compare::run(*args),
         Command::Report(args) => report::run(*args),
         Command::Replay(args) => replay::run(*args),

@@ -8,6 +8,7 @@
 //!                                                result::Counter, table <--------------+
 //! ```
 
+mod ceilings;
 pub mod entry;
 pub mod history;
 pub mod measure;

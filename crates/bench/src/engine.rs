@@ -15,19 +15,23 @@
 //! window, the time counts: rate is answers by time in every case.
 
 pub mod arrival;
+mod audit;
 pub mod certify;
 pub mod connection;
 pub mod cpu;
 pub mod ledger;
+mod offer;
 pub mod plan;
 mod prefill;
 mod reactor;
 mod replies;
+pub mod servers;
 mod tally;
 mod threads;
 
 pub use arrival::Arrival;
 pub use plan::{Ceiling, Load, Part, Plan, Verify, WhenFull};
+pub use servers::Servers;
 pub use threads::execute;
 
 pub use crate::net::{Address, Error, Tls};
@@ -38,9 +42,14 @@ use std::time::{Duration, Instant};
 /// Checks that the plan's server is reachable; see [`crate::net::reach`].
 ///
 /// # Errors
-/// The server is unreachable, or TLS is not agreed on.
+/// The server is unreachable, refuses the login, or TLS is not agreed on.
 pub fn reach(plan: &Plan) -> Result<Option<String>, Error> {
-    crate::net::reach(&plan.address, plan.protocol, plan.tls.as_ref())
+    let mut agreed = None;
+    for server in 0..plan.server_count() {
+        let address = plan.address_of(server);
+        agreed = crate::net::reach(address, plan.protocol, plan.tls.as_ref(), plan.login.as_ref())?;
+    }
+    Ok(agreed)
 }
 
 /// How long outstanding replies are waited for after the window.

@@ -6,6 +6,8 @@ pub mod hlog;
 pub mod markdown;
 pub mod merge;
 
+mod answer;
+mod bars;
 mod checks;
 mod counters;
 mod curves;

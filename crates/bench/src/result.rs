@@ -4,6 +4,8 @@
 //! warm-up) of the run it belongs to. Rates are per second, latencies are [`Latency`] in nanoseconds, sizes
 //! are bytes. Fields are only ever added; [`SCHEMA`] rises when one changes its meaning.
 
+pub mod memtier;
+
 use crate::latency::Latency;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,7 +76,7 @@ pub struct Run {
     pub started_unix_ms: u64,
     /// The measured window's length.
     pub seconds: f64,
-    /// A row a verb: `get`, `set`, `incr`, `delete`, `touch`.
+    /// A row a verb: `get`, `set`, `incr`, `delete`, `touch`, `gat`, `gets`, `cas`, `append`, `prepend`.
     pub verbs: Vec<Verb>,
     /// All verbs, one entry a second, in order.
     pub intervals: Vec<Interval>,
@@ -124,19 +126,22 @@ pub struct Load {
     pub pipeline: u32,
     /// Keys in one get.
     pub multi_get: u32,
+    /// Sets in a row of which only the last was answered; they count once in the histograms, and each in `hits`.
+    #[serde(default)]
+    pub quiet_sets: u32,
 }
 
 /// One verb's share of a run. A get of several keys counts once in the histograms, and each key in `hits` or
 /// `misses`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Verb {
-    /// `get`, `set`, `incr`, `delete`, `touch`.
+    /// `get`, `set`, `incr` and so on, as in [`Run::verbs`].
     pub name: String,
     /// Requests answered in the window.
     pub count: u64,
-    /// Keys found.
+    /// Keys found; of a cas, those stored.
     pub hits: u64,
-    /// Keys not found.
+    /// Keys not found; of a cas, also those that another client had written.
     pub misses: u64,
     /// Requests answered by an error.
     pub errors: u64,
@@ -208,6 +213,9 @@ pub struct Verified {
     pub mode: String,
     /// Values looked at.
     pub checked: u64,
+    /// Of these, keys that were read back after the load, since sets had no replies or values were changed.
+    #[serde(default)]
+    pub read_back: u64,
     /// Values that differ from those stored under their keys.
     pub wrong: u64,
     /// Of the wrong ones, those that a later set, acknowledged before the get began, had replaced.
@@ -434,6 +442,24 @@ pub struct Counter {
     pub errors: u64,
     /// Whether the history of answers is linearizable.
     pub check: Check,
+    /// The cost of the threads, and what they can do at most.
+    #[serde(default)]
+    pub generator: Generator,
+    /// The checks of every load: errors, the threads' own limit, Little's law.
+    #[serde(default)]
+    pub checks: Vec<Check>,
+}
+
+impl Counter {
+    /// Whether its rate may be quoted: no check failed.
+    pub fn is_certified(&self) -> bool {
+        self.failed().next().is_none()
+    }
+
+    /// The checks that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &Check> {
+        std::iter::once(&self.check).chain(&self.checks).filter(|check| check.verdict == Verdict::Fail)
+    }
 }
 
 /// A rectangular table; cells are text that is ready to show.
@@ -541,6 +567,23 @@ impl Run {
     /// Requests a second, all verbs; 0 for an empty window.
     pub fn rate(&self) -> f64 {
         if self.seconds > 0.0 { self.count() as f64 / self.seconds } else { 0.0 }
+    }
+
+    /// Keys a second of the gets, where each asks for several.
+    pub fn key_rate(&self) -> Option<f64> {
+        self.keys_of("get").filter(|_| self.load.multi_get > 1)
+    }
+
+    /// Sets a second, where only the last of some in a row is answered.
+    pub fn quiet_set_rate(&self) -> Option<f64> {
+        self.keys_of("set").filter(|_| self.load.quiet_sets > 1)
+    }
+
+    /// Keys a second of a verb's requests; none if there were none.
+    fn keys_of(&self, name: &str) -> Option<f64> {
+        let rows = self.verbs.iter().filter(|row| row.name == name);
+        let keys: u64 = rows.map(|row| row.hits + row.misses).sum();
+        (keys > 0 && self.seconds > 0.0).then(|| keys as f64 / self.seconds)
     }
 
     /// The server's CPU time a request in microseconds, when it was watched: over the part of the window that

@@ -18,14 +18,17 @@ pub mod netns;
 pub mod part;
 pub mod perl_tiers;
 pub mod php_loop;
+pub mod relay;
 pub mod server;
 pub mod stage;
 pub mod text;
 pub mod trace;
+pub mod wanted;
 
 pub use host::Host;
 pub use part::Part;
-pub use stage::{Halt, Options, Stage};
+pub use stage::{GivenPeer, Halt, Options, Stage};
+pub use wanted::Wanted;
 
 use crate::checks::check;
 use crate::fleet::PlanOf;
@@ -49,6 +52,8 @@ pub struct Scenario {
     pub fixes: &'static str,
     /// The document's own figures.
     pub document: fn() -> Vec<Table>,
+    /// The options of the user's choice that it takes.
+    pub takes: &'static [&'static str],
     /// Its share of a budget for all.
     weight: f64,
     play: fn(&mut Stage<'_>) -> Result<(), Halt>,
@@ -99,7 +104,12 @@ impl Run<'_> {
         for (at, scenario) in scenarios.iter().enumerate() {
             let weights: f64 = scenarios[at..].iter().map(|scenario| scenario.weight).sum();
             let left = until.saturating_duration_since(Instant::now());
-            let mut stage = Stage::new(scenario.name, *self, left.mul_f64(scenario.weight / weights));
+            let tell = |what: &str| match scenarios.len() {
+                1 => (self.tell)(what),
+                all => (self.tell)(&format!("scenario {} of {all}, {what}", at + 1)),
+            };
+            let run = Run { tell: &tell, ..*self };
+            let mut stage = Stage::new(scenario.name, run, left.mul_f64(scenario.weight / weights));
             let played = (scenario.play)(&mut stage);
             let mut part = stage.part;
             match &played {

@@ -22,8 +22,9 @@ pub mod twitter;
 
 use crate::wire::Verb;
 use crate::workload;
+use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 /// The operation of a request; memcached's names.
@@ -137,13 +138,23 @@ pub(crate) fn invalid(at: u64, what: &str) -> io::Error {
 /// Requests one after the other, from a file or made up.
 pub type Records = Box<dyn Iterator<Item = io::Result<Record>> + Send>;
 
+/// The bytes of a file, unpacked while they are read if it is one of gzip or zstd.
+fn unpacked(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
+    Ok(match file.fill_buf()? {
+        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(file)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(file)?),
+        _ => Box::new(file),
+    })
+}
+
 /// Opens a trace, told apart by its beginning and then by its name; `seed` decides where requests lie within
 /// a second when the format knows whole seconds only.
 ///
 /// # Errors
 /// The file cannot be read or is of no known form.
 pub fn open(path: &Path, seed: u64) -> io::Result<Records> {
-    let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
+    let mut file = unpacked(path)?;
     let mut start = [0; 512];
     let mut length = 0;
     while length < start.len() {
@@ -153,11 +164,7 @@ pub fn open(path: &Path, seed: u64) -> io::Result<Records> {
         }
     }
     let start = &start[..length];
-    if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let message = "it is compressed by zstd; unpack it first: zstd -d FILE";
-        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-    }
-    let whole = BufReader::with_capacity(1 << 20, File::open(path)?);
+    let whole = BufReader::with_capacity(1 << 20, unpacked(path)?);
     let is_text =
         !start.is_empty() && start.iter().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | 32..=126 | 128..));
     Ok(if start.starts_with(&binary::MAGIC) {

@@ -4,6 +4,7 @@ pub mod frame;
 pub mod host;
 pub mod remote;
 pub mod shell_words;
+mod stripped;
 
 pub use host::{Host, Transport};
 pub use remote::Program;

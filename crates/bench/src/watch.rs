@@ -18,7 +18,7 @@ pub use sampler::Sampler;
 use crate::clock::Clock;
 use crate::net::{Address, Tls};
 use crate::result::Watch;
-use crate::wire::Protocol;
+use crate::wire::{Login, Protocol};
 use counters::Counters;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -36,6 +36,9 @@ pub struct Targets {
 
 /// An proc_reader that a plan can carry around.
 pub type SharedProcReader = Arc<Mutex<dyn ProcReader>>;
+
+/// memcached's name of the counter of evictions, and its relatives'; and redis's.
+const EVICTIONS: [&str; 2] = ["evictions", "evicted_keys"];
 
 /// Which process is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,9 +58,12 @@ pub struct Watcher {
     address: Address,
     protocol: Protocol,
     tls: Option<Tls>,
+    login: Option<Login>,
     sampler: Option<Sampler>,
     proc_reader: Option<SharedProcReader>,
     device: Option<String>,
+    /// Other servers of the same keys, whose evictions count too, with those at first.
+    others: Vec<(Address, Option<u64>)>,
     /// Read when it was prepared.
     first: Counters,
     /// Read at the window's begin.
@@ -77,7 +83,12 @@ pub struct Watched {
 
 impl Watcher {
     /// Finds the process and the device to watch.
-    pub fn prepare(targets: &Targets, address: &Address, protocol: Protocol, tls: Option<&Tls>) -> Self {
+    pub fn prepare(
+        targets: &Targets,
+        address: &Address,
+        protocol: Protocol,
+        (tls, login): (Option<&Tls>, Option<&Login>),
+    ) -> Self {
         let device = match &targets.proc_reader {
             Some(proc_reader) => proc_reader.lock().ok().and_then(|proc_reader| proc_reader.device()),
             None => targets.device.as_deref().and_then(device::name_of),
@@ -96,14 +107,30 @@ impl Watcher {
             address: address.clone(),
             protocol,
             tls: tls.cloned(),
+            login: login.cloned(),
             sampler: None,
             proc_reader,
             device,
+            others: Vec::new(),
             first: Counters::default(),
             before: Counters::default(),
         };
         watcher.first = watcher.ask();
         watcher
+    }
+
+    /// Counts the evictions of other servers too.
+    pub fn with_others(mut self, addresses: Vec<Address>) -> Self {
+        self.others =
+            addresses.into_iter().map(|address| (address.clone(), self.evictions_of(&address))).collect();
+        self
+    }
+
+    /// Items that a server has evicted until now, if it counts them.
+    fn evictions_of(&self, address: &Address) -> Option<u64> {
+        let (tls, login) = (self.tls.as_ref(), self.login.as_ref());
+        let counters = counters::ask(address, self.protocol, tls, login).ok()?;
+        EVICTIONS.iter().find_map(|name| counters.values.get(*name)?.parse().ok())
     }
 
     /// Begins, for a window that begins at `begin_ns` of the run's clock.
@@ -120,7 +147,8 @@ impl Watcher {
 
     /// A server that does not answer has no counters.
     fn ask(&self) -> Counters {
-        counters::ask(&self.address, self.protocol, self.tls.as_ref()).unwrap_or_default()
+        counters::ask(&self.address, self.protocol, self.tls.as_ref(), self.login.as_ref())
+            .unwrap_or_default()
     }
 
     /// Ends, and returns the samples.
@@ -129,15 +157,21 @@ impl Watcher {
         let after = self.ask();
         let source = self
             .proc_reader
+            .as_ref()
             .and_then(|proc_reader| proc_reader.lock().ok().map(|proc_reader| proc_reader.source()));
         let server = if after.server.is_empty() { self.before.server.clone() } else { after.server.clone() };
         let stats_growth = growth(&self.before.values, &after.values);
-        let evicted = evicted(&self.first.values, &after.values);
+        let mut evicted = evicted(&self.first.values, &after.values);
+        for (address, first) in &self.others {
+            let grown =
+                self.evictions_of(address).zip(*first).map(|(after, first)| after.saturating_sub(first));
+            evicted = evicted.zip(grown).map(|(sum, grown)| sum + grown);
+        }
         let is_empty = process.is_empty() && device.is_empty() && after.values.is_empty();
         let watch = (!is_empty).then(|| Watch {
             source: source.unwrap_or_else(|| "its own counters".to_string()),
             process,
-            device_name: self.device.filter(|_| !device.is_empty()),
+            device_name: self.device.clone().filter(|_| !device.is_empty()),
             device,
             stats_growth,
             stats_end: after.values,
@@ -146,10 +180,10 @@ impl Watcher {
     }
 }
 
-/// How many items were evicted, by memcached's name of the counter and its relatives' or by redis's.
+/// How many items were evicted meanwhile.
 fn evicted(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Option<u64> {
     let grown = growth(before, after);
-    ["evictions", "evicted_keys"].iter().find_map(|name| grown.get(*name)).map(|count| count.max(0.0) as u64)
+    EVICTIONS.iter().find_map(|name| grown.get(*name)).map(|count| count.max(0.0) as u64)
 }
 
 /// How much each counter that is a number grew.

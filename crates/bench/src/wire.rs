@@ -6,12 +6,15 @@
 
 mod binary;
 mod counting;
+mod hint;
+mod login;
 mod meta;
 mod resp;
 mod text;
 
 pub use crate::workload::verb::Verb;
 pub use counting::Counting;
+pub use login::Login;
 
 use crate::workload::keys::Names;
 use crate::workload::values::Pool;
@@ -101,6 +104,77 @@ impl Encoder {
             Protocol::Binary => binary::set_head(out, &self.items, key, bytes, expiry_s),
             Protocol::Resp2 => resp::set_head(out, &self.items, key, bytes, expiry_s),
         }
+        self.value(out, key, Value { bytes, expiry_s, version });
+    }
+
+    /// Stores values in a row, of which only the last is answered; as [`Self::cas`], not in redis.
+    pub fn sets(&self, out: &mut Vec<u8>, values: impl Iterator<Item = (u64, Value)>) {
+        let mut values = values.enumerate().peekable();
+        while let Some((index, (key, value))) = values.next() {
+            let (begin, is_last) = (out.len(), values.peek().is_none());
+            let Value { bytes, expiry_s, .. } = value;
+            match self.protocol {
+                Protocol::Text => {
+                    text::set_head(out, &self.items, key, bytes, expiry_s);
+                    if !is_last {
+                        flag(out, b" noreply");
+                    }
+                }
+                Protocol::Meta => {
+                    meta::set_head(out, &self.items, key, bytes, expiry_s);
+                    flag(out, b" q");
+                }
+                Protocol::Binary => {
+                    binary::set_head(out, &self.items, key, bytes, expiry_s);
+                    binary::quieten(&mut out[begin..], index as u32);
+                }
+                Protocol::Resp2 => resp::set_head(out, &self.items, key, bytes, expiry_s),
+            }
+            self.value(out, key, value);
+        }
+        match self.protocol {
+            Protocol::Meta => meta::noop(out),
+            Protocol::Binary => binary::noop(out),
+            Protocol::Text | Protocol::Resp2 => {}
+        }
+    }
+
+    /// Asks for the value of a key with its unique number.
+    pub fn gets(&self, out: &mut Vec<u8>, key: u64) {
+        match self.protocol {
+            Protocol::Text => text::gets(out, &self.items, key),
+            Protocol::Meta => meta::get_unique(out, &self.items, key),
+            Protocol::Binary => binary::get(out, &self.items, key),
+            Protocol::Resp2 => resp::get(out, &self.items, &[key]),
+        }
+    }
+
+    /// Stores a value as [`Self::set`] does, if the key still has the number `unique`. Redis has no such command, and
+    /// no plan asks for it there.
+    pub fn cas(&self, out: &mut Vec<u8>, key: u64, unique: u64, value: Value) {
+        let Value { bytes, expiry_s, .. } = value;
+        match self.protocol {
+            Protocol::Text => text::cas_head(out, &self.items, key, bytes, (expiry_s, unique)),
+            Protocol::Meta => meta::cas_head(out, &self.items, key, bytes, (expiry_s, unique)),
+            Protocol::Binary => binary::cas_head(out, &self.items, key, bytes, (expiry_s, unique)),
+            Protocol::Resp2 => resp::set_head(out, &self.items, key, bytes, expiry_s),
+        }
+        self.value(out, key, value);
+    }
+
+    /// Adds a value in front of the one that a key has, or behind it; for redis as [`Self::cas`].
+    pub fn add(&self, out: &mut Vec<u8>, is_front: bool, key: u64, value: Value) {
+        match self.protocol {
+            Protocol::Text => text::add_head(out, is_front, &self.items, key, value.bytes),
+            Protocol::Meta => meta::add_head(out, is_front, &self.items, key, value.bytes),
+            Protocol::Binary => binary::add_head(out, is_front, &self.items, key, value.bytes),
+            Protocol::Resp2 => resp::set_head(out, &self.items, key, value.bytes, 0),
+        }
+        self.value(out, key, Value { expiry_s: 0, ..value });
+    }
+
+    /// Appends a value and whatever ends the request.
+    fn value(&self, out: &mut Vec<u8>, key: u64, Value { bytes, expiry_s, version }: Value) {
         self.pool.write(out, self.items.hash(key), bytes, version);
         match self.protocol {
             Protocol::Binary => {}
@@ -135,6 +209,15 @@ impl Encoder {
         }
     }
 
+    /// Asks for the server's version.
+    pub fn version(&self, out: &mut Vec<u8>) {
+        match self.protocol {
+            Protocol::Text | Protocol::Meta => out.extend_from_slice(b"version\r\n"),
+            Protocol::Binary => binary::version(out),
+            Protocol::Resp2 => resp::command(out, &["PING"]),
+        }
+    }
+
     /// Removes a key.
     pub fn delete(&self, out: &mut Vec<u8>, key: u64) {
         match self.protocol {
@@ -142,6 +225,16 @@ impl Encoder {
             Protocol::Meta => meta::delete(out, &self.items, key),
             Protocol::Binary => binary::delete(out, &self.items, key),
             Protocol::Resp2 => resp::delete(out, &self.items, key),
+        }
+    }
+
+    /// Asks for the value of a key, and lets it live for `expiry_s` seconds from now; 0 is for ever.
+    pub fn gat(&self, out: &mut Vec<u8>, key: u64, expiry_s: u32) {
+        match self.protocol {
+            Protocol::Text => text::gat(out, &self.items, key, expiry_s),
+            Protocol::Meta => meta::gat(out, &self.items, key, expiry_s),
+            Protocol::Binary => binary::gat(out, &self.items, key, expiry_s),
+            Protocol::Resp2 => resp::gat(out, &self.items, key, expiry_s),
         }
     }
 
@@ -156,12 +249,23 @@ impl Encoder {
     }
 }
 
+/// A value to store.
+#[derive(Clone, Copy, Debug)]
+pub struct Value {
+    /// Its length.
+    pub bytes: u32,
+    /// How long it lives; 0 is for ever.
+    pub expiry_s: u32,
+    /// The version that it carries.
+    pub version: u64,
+}
+
 /// The request that the next reply answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     /// Its verb.
     pub verb: Verb,
-    /// Of how many keys; more than one only for a get.
+    /// Of how many keys; more than one only for a get, and for sets in a row.
     pub keys: u32,
 }
 
@@ -181,12 +285,16 @@ pub struct Reply<'a> {
 pub enum What<'a> {
     /// A key was found, and this is its value.
     Value(Whose<'a>, &'a [u8]),
+    /// The same, with the unique number of the value.
+    Unique(Whose<'a>, &'a [u8], u64),
     /// It was done: stored, counted, removed, touched.
     Done,
     /// It was counted, and this is the new value.
     Count(u64),
     /// There is no such key.
     Miss,
+    /// It was not stored, since the key has another unique number.
+    Exists,
     /// Framing without content.
     Frame,
     /// It was not stored, since another client was first; in the server's words.
@@ -206,17 +314,18 @@ pub enum Whose<'a> {
     Name(&'a [u8]),
 }
 
-/// The bytes are not a reply to the request; the connection is out of step.
+/// The bytes are not a reply to the request; the connection is out of step or refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Garbage {
-    /// The error, with the first of the bytes.
+    /// The error, with the first of the bytes, and what to do about them if they are known.
     pub message: String,
 }
 
 impl Garbage {
     fn new(why: &str, input: &[u8]) -> Self {
         let shown = &input[..input.len().min(40)];
-        Self { message: format!("{why}: \"{}\"", shown.escape_ascii()) }
+        let hint = hint::of(input).map(|hint| format!("; {hint}")).unwrap_or_default();
+        Self { message: format!("{why}: \"{}\"{hint}", shown.escape_ascii()) }
     }
 
     /// Something came although nothing was asked.
@@ -249,11 +358,21 @@ impl Decoder {
     /// # Errors
     /// The bytes cannot become a reply to that request.
     pub fn next<'a>(&mut self, expected: Expected, input: &'a [u8]) -> Result<Option<Reply<'a>>, Garbage> {
-        match self.protocol {
-            Protocol::Text => text::next(expected, input),
-            Protocol::Meta => meta::next(expected, input),
+        // A gat is answered as a get; only the binary protocol repeats its opcode.
+        let read =
+            if expected.verb == Verb::Gat { Expected { verb: Verb::Get, ..expected } } else { expected };
+        let reply = match self.protocol {
+            Protocol::Text => text::next(read, input),
+            Protocol::Meta if expected.verb == Verb::Connect => text::next(read, input),
+            Protocol::Meta => meta::next(read, input),
             Protocol::Binary => binary::next(expected, input),
-            Protocol::Resp2 => self.resp.next(expected, input),
+            Protocol::Resp2 => self.resp.next(read, input),
+        };
+        match reply {
+            Ok(Some(Reply { what: What::Error(_), .. })) if hint::is_limit(input) => {
+                Err(Garbage::new("that it takes no more connections", input))
+            }
+            reply => reply,
         }
     }
 }
@@ -291,6 +410,13 @@ fn number(digits: &[u8]) -> Option<u64> {
     digits
         .iter()
         .try_fold(0u64, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u64::from(digit - b'0')))
+}
+
+/// Continues a line that was ended by a flag, and ends it again.
+fn flag(out: &mut Vec<u8>, flag: &[u8]) {
+    out.truncate(out.len() - b"\r\n".len());
+    out.extend_from_slice(flag);
+    out.extend_from_slice(b"\r\n");
 }
 
 /// Appends a number in decimal.

@@ -8,6 +8,7 @@ pub mod keys;
 pub mod mix;
 pub mod parse;
 pub mod pattern;
+pub mod preset;
 pub mod sizes;
 pub mod trace;
 pub mod values;
@@ -17,6 +18,7 @@ pub mod zipf;
 pub use draw::{Asked, Draw, Shared};
 pub use mix::Mix;
 pub use pattern::Pattern;
+pub use preset::Preset;
 pub use sizes::Sizes;
 pub use trace::{Record, Trace};
 
@@ -41,6 +43,8 @@ pub struct Workload {
     pub mix: Mix,
     /// Keys in one get.
     pub multi_get: u32,
+    /// Sets in a row of which only the last is answered; 1 is a reply to each.
+    pub quiet_sets: u32,
     /// Whether a get that misses is followed by a set of the key.
     pub look_aside: bool,
     /// Where the random streams begin.
@@ -58,6 +62,7 @@ impl Default for Workload {
             expiry_s: (0, 0),
             mix: Mix::ratio(1, 10),
             multi_get: 1,
+            quiet_sets: 1,
             look_aside: false,
             seed: 1,
         }
@@ -87,16 +92,44 @@ impl Workload {
         if self.multi_get == 0 || self.multi_get > 10_000 {
             return Err("--multi-key-get: 1 to 10000 keys in one get".to_string());
         }
+        if self.quiet_sets == 0 || self.quiet_sets > 10_000 {
+            return Err("--noreply: 1 to 10000 sets in a row, of which the last is answered".to_string());
+        }
+        if self.quiet_sets > 1 && self.mix.weight(Verb::Set) == 0 {
+            return Err("--noreply: there are no sets (--ratio, --mix)".to_string());
+        }
         if self.expiry_s.0 > self.expiry_s.1 {
             return Err("--expiry-range: the first number is the smaller one, as in 60-600".to_string());
         }
         if self.expiry_s.1 > trace::EXPIRY_MAX_S {
             return Err("--expiry-range: at most 2592000 (30 days): beyond, servers read a date".to_string());
         }
-        if self.mix.weight(Verb::Touch) > 0 && self.expiry_s.0 == 0 {
-            return Err("--mix touch needs an --expiry-range to give".to_string());
+        let needs_expiry = [Verb::Touch, Verb::Gat].into_iter().find(|verb| self.mix.weight(*verb) > 0);
+        if let Some(verb) = needs_expiry.filter(|_| self.expiry_s.0 == 0) {
+            return Err(format!("--mix {} needs an --expiry-range to give", verb.name()));
         }
+        if self.mix.has(|verb| verb == Verb::Connect) && self.mix.has(|verb| verb != Verb::Connect) {
+            let message = "--mix connect: it is a load of its own; with other verbs, see --reconnect";
+            return Err(message.to_string());
+        }
+        self.check_additions()?;
         self.pattern.check()
+    }
+
+    /// An append or prepend adds a value of its own to a value, so that each can be told from the others.
+    fn check_additions(&self) -> Result<(), String> {
+        let Some(verb) = Verb::ALL.into_iter().find(|verb| verb.is_addition() && self.mix.weight(*verb) > 0)
+        else {
+            return Ok(());
+        };
+        let name = verb.name();
+        if self.sizes.least() < values::HEADER as u32 {
+            return Err(format!("--mix {name} needs values of at least {} bytes", values::HEADER));
+        }
+        if self.mix.weight(Verb::Set) == 0 {
+            return Err(format!("--mix {name} needs sets too, which make values short again"));
+        }
+        Ok(())
     }
 
     /// The workload in words, one line.
@@ -111,6 +144,9 @@ impl Workload {
         );
         if self.multi_get > 1 {
             words += &format!(", {} keys a get", self.multi_get);
+        }
+        if self.quiet_sets > 1 {
+            words += &format!(", {} sets a reply", self.quiet_sets);
         }
         match self.expiry_s {
             (0, 0) => {}

@@ -80,6 +80,22 @@ fn errors_say_what_to_do_and_print_no_secret() {
 }
 
 #[test]
+fn a_password_in_an_address_is_never_printed() {
+    let secret = "redis://user:geheim@127.0.0.1";
+    for words in [
+        &["ab", secret, "127.0.0.1"][..],
+        &["sweep", "-s", secret, "--rates", "1k"],
+        &["calibrate", "-s", secret],
+        &["replay", "x.trace", "-s", secret],
+        &["counter", "--store", "redis=redis://user:geheim@127.0.0.1:1/0", "-t", "1"],
+    ] {
+        let output = bench(words).output().expect("it starts");
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(output.status.code() != Some(0) && !said.contains("geheim"), "{words:?}: {said}");
+    }
+}
+
+#[test]
 fn a_wrong_value_is_status_4() {
     let output = run(fake::start(Fault::Flipped), &["--prefill", "--verify", "full", "--no-calibrate"]);
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stdout));
@@ -93,7 +109,52 @@ fn a_run_of_misses_is_status_5() {
     assert!(text(&output.stdout).contains("NOT CERTIFIED"));
 }
 
-/// A sweep of gets and sets against a server that refuses what is beyond 2,000 requests a second.
+#[test]
+fn repeats_are_runs_of_one_result_and_the_worst_of_them_is_the_status() {
+    let path = file("repeats.json");
+    let json = path.display().to_string();
+    let words = ["--prefill", "--no-calibrate", "--repeat", "3", "--label", "name", "--json", &json];
+    let output = run(fake::start(Fault::None), &words);
+    let document: Document =
+        serde_json::from_slice(&std::fs::read(&path).expect("a result")).expect("it is one");
+    let labels: Vec<&str> = document.runs.iter().map(|run| run.label.as_str()).collect();
+    assert_eq!(labels, ["name #1", "name #2", "name #3"], "{}", text(&output.stdout));
+    assert_eq!(text(&output.stdout).matches("run ").count(), 3, "{}", text(&output.stdout));
+    let output = run(fake::start(Fault::Flipped), &["--prefill", "--no-calibrate", "--repeat", "2"]);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stdout));
+}
+
+/// Compares a server with this fault to one without.
+fn ab(fault: Fault, more: &[&str]) -> Output {
+    let (a, b) = (fake::start(Fault::None), fake::start(fault));
+    let (a, b) = (format!("127.0.0.1:{a}"), format!("127.0.0.1:{b}"));
+    let mut words =
+        vec!["ab", &a, &b, "--pairs", "3", "--keys", "300", "-c", "4", "--warmup", "0", "--prefill"];
+    words.extend(["-d", "400ms", "--no-calibrate"]);
+    words.extend(more);
+    bench(&words).output().expect("it starts")
+}
+
+#[test]
+fn a_server_that_is_slower_than_the_other_fails_the_comparison() {
+    let slow = Fault::Slow(Duration::from_millis(5));
+    let rules = ["--fail-if", "p50>+100%", "--allow-uncertified"];
+    let output = ab(slow, &rules);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stdout));
+    let said = text(&output.stdout);
+    assert!(said.contains("worse") && said.contains("pair 3 of 3: B"), "{said}");
+    assert!(said.lines().all(|line| line.len() <= 80), "{said}");
+    let output = ab(Fault::None, &rules);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_wrong_value_of_either_server_is_status_4_of_a_comparison() {
+    let output = ab(Fault::Flipped, &[]);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stdout));
+}
+
+/// A sweep of gets and sets against a server that refuses all requests beyond 2,000 a second.
 fn sweep_of_a_busy_server(more: &[&str]) -> Output {
     let port = fake::start(Fault::Busy(20)).to_string();
     let mut words = vec!["sweep", "-p", &port, "--keys", "10", "-c", "4", "--warmup", "100ms"];
@@ -182,11 +243,26 @@ fn no_control_characters_without_a_terminal() {
 }
 
 #[test]
+fn calibrate_finds_a_ceiling_for_new_connections() {
+    for protocol in ["text", "meta", "binary", "resp2"] {
+        for more in [&["--mix", "connect=1"][..], &["--reconnect", "5"]] {
+            let mut words = vec!["calibrate", "-P", protocol, "-d", "150ms", "--keys", "1000"];
+            words.extend(more);
+            let output = bench(&words).output().expect("it starts");
+            assert_eq!(output.status.code(), Some(0), "{protocol}: {}", text(&output.stderr));
+        }
+    }
+}
+
+#[test]
 fn calibrate_finds_a_ceiling_for_every_protocol() {
     for protocol in ["text", "meta", "binary", "resp2"] {
-        for more in [&[][..], &["--multi-key-get", "5", "--pipeline", "8"]] {
+        let quiet = if protocol == "resp2" { "1" } else { "7" };
+        for more in [&[][..], &["--multi-key-get", "5", "--noreply", quiet, "--pipeline", "8"]] {
+            let changes = if protocol == "resp2" { "" } else { ",cas=1,append=1,prepend=1" };
+            let mix = format!("get=5,set=2,incr=1,delete=1,touch=1,gat=1{changes}");
             let mut words = vec!["calibrate", "-P", protocol, "-d", "150ms", "--keys", "1000"];
-            words.extend(["--mix", "get=5,set=2,incr=1,delete=1,touch=1", "--expiry-range", "60"]);
+            words.extend(["--mix", &mix, "--expiry-range", "60"]);
             words.extend(more);
             let output = bench(&words).output().expect("it starts");
             assert_eq!(output.status.code(), Some(0), "{protocol}: {}", text(&output.stderr));

@@ -5,7 +5,7 @@
 mod fake;
 
 use fake::Fault;
-use larder_bench::engine::{Address, Arrival, Load, Plan, Unseen, Verify, WhenFull, cpu, execute};
+use larder_bench::engine::{Address, Arrival, Load, Plan, Servers, Unseen, Verify, WhenFull, cpu, execute};
 use larder_bench::result::{Run, Verdict};
 use larder_bench::watch::{Process, Targets};
 use larder_bench::wire::Verb;
@@ -164,6 +164,196 @@ fn wrong_values_are_found() {
     }
 }
 
+#[test]
+fn wrong_and_stale_values_of_gat_are_found() {
+    let _turn = turn();
+    for fault in [Fault::Flipped, Fault::Stale(50)] {
+        let mut plan = plan(fake::start(fault));
+        (plan.requests, plan.duration) = (Some(10_000), Duration::from_secs(60));
+        plan.workload.mix = "gat=3,set=1".parse().expect("it is a mix");
+        plan.workload.expiry_s = (60, 60);
+        let run = run(&plan);
+        let is_stale = matches!(fault, Fault::Stale(_));
+        assert!(
+            run.verified.wrong > 0 && (run.verified.stale > 0) == is_stale,
+            "{fault:?}: {:?}",
+            run.verified
+        );
+        assert_eq!(verdict(&run, "values"), Some(Verdict::Fail), "{fault:?}");
+    }
+}
+
+/// Requests of a mix for a few keys, on several connections, so that they meet.
+fn of_few_keys(fault: Fault, mix: &str, keys: u64) -> Run {
+    let mut plan = plan(fake::start(fault));
+    (plan.threads, plan.connections) = (2, 8);
+    (plan.requests, plan.duration) = (Some(20_000), Duration::from_secs(60));
+    plan.load = Load::Closed { pipeline: 2 };
+    plan.workload.keys = keys;
+    plan.workload.mix = mix.parse().expect("it is a mix");
+    run(&plan)
+}
+
+fn is_told_wrong(run: &Run, words: &str) {
+    let verified = &run.verified;
+    assert!(verified.wrong > 0 && verified.examples.iter().any(|said| said.contains(words)), "{verified:?}");
+    assert_eq!(verdict(run, "values"), Some(Verdict::Fail), "{:?}", run.checks);
+}
+
+#[test]
+fn a_cas_that_is_stored_upon_what_was_replaced_is_found() {
+    let _turn = turn();
+    for mix in ["cas=1", "get=2,set=1,cas=3"] {
+        is_told_wrong(&of_few_keys(Fault::AlwaysStores, mix, 3), "was stored upon write");
+    }
+}
+
+#[test]
+fn a_cas_that_is_refused_without_another_writer_is_found() {
+    let _turn = turn();
+    is_told_wrong(&of_few_keys(Fault::NeverStores, "get=2,set=1,cas=3", 5_000), "nothing else wrote the key");
+}
+
+#[test]
+fn a_cas_that_is_refused_and_stored_is_found() {
+    let _turn = turn();
+    is_told_wrong(&of_few_keys(Fault::StoresRefused, "get=2,set=1,cas=3", 3), "a cas that was refused");
+}
+
+#[test]
+fn additions_that_are_lost_doubled_or_on_the_wrong_side_are_found() {
+    let _turn = turn();
+    for (fault, words) in [
+        (Fault::ForgetsAdditions(50), "some were lost"),
+        (Fault::DoublesAdditions(50), "more than once"),
+        (Fault::AddsBehind, "is not one set"),
+    ] {
+        for keys in [50, 500] {
+            is_told_wrong(&of_few_keys(fault, "get=5,set=1,append=2,prepend=2", keys), words);
+        }
+    }
+}
+
+fn count(run: &Run, verb: &str) -> u64 {
+    run.verbs.iter().find(|row| row.name == verb).map_or(0, |row| row.count)
+}
+
+#[test]
+fn a_connection_is_replaced_after_its_requests() {
+    let _turn = turn();
+    for load in
+        [Load::Closed { pipeline: 1 }, Load::Closed { pipeline: 4 }, open(5_000.0, 1000, WhenFull::Wait)]
+    {
+        let mut plan = plan(fake::start(Fault::None));
+        (plan.requests, plan.duration) = (Some(2_000), Duration::from_secs(60));
+        (plan.load, plan.reconnect) = (load, Some(10));
+        let run = run(&plan);
+        assert_eq!(count(&run, "get") + count(&run, "set"), 2_000, "{load}: {:?}", run.cut_short);
+        // The last requests of a connection may be fewer, and the first connections were there.
+        assert!((190..=200).contains(&count(&run, "connect")), "{load}: {}", count(&run, "connect"));
+        assert!(run.cut_short.is_none() && run.verified.wrong == 0 && run.verified.lost == 0, "{load}");
+    }
+}
+
+#[test]
+fn a_load_of_connections_alone_waits_for_an_answer_on_each() {
+    let _turn = turn();
+    for load in [Load::Closed { pipeline: 1 }, open(1_000.0, 1000, WhenFull::Wait)] {
+        let mut plan = plan(fake::start(Fault::Slow(Duration::from_millis(2))));
+        (plan.prefill, plan.load) = (false, load);
+        (plan.requests, plan.duration) = (Some(300), Duration::from_secs(60));
+        plan.workload.mix = "connect=1".parse().expect("it is a mix");
+        let run = run(&plan);
+        assert_eq!((count(&run, "connect"), run.count()), (300, 300), "{load}: {:?}", run.cut_short);
+        assert!(
+            run.response().quantile_ns(0.01) >= 2_000_000,
+            "{load}: {}",
+            run.response().quantile_ns(0.01)
+        );
+        // Nobody answers on the ninth connection and later ones; four were there before.
+        let mut mute = plan.clone();
+        mute.address = Address::Tcp { host: "127.0.0.1".to_string(), port: fake::start(Fault::Mute(9)) };
+        mute.duration = Duration::from_secs(1);
+        let run = execute(&mute, &Unseen, &AtomicBool::new(false)).expect("it begins");
+        let is_told = run.cut_short.as_deref().is_some_and(|why| why.contains("were not answered"));
+        // An open loop has nothing to send the rest on.
+        assert!(is_told || run.dropped > 200, "{:?}, {} dropped", run.cut_short, run.dropped);
+        assert!(count(&run, "connect") <= 5 && !run.is_certified());
+    }
+}
+
+/// Servers with these faults, and a plan that shares its keys among them.
+fn shared(faults: &[Fault]) -> Plan {
+    let host = "127.0.0.1".to_string();
+    let address = |fault: &Fault| Address::Tcp { host: host.clone(), port: fake::start(*fault) };
+    let addresses: Vec<Address> = faults.iter().map(address).collect();
+    let mut plan = plan(0);
+    plan.address = addresses[0].clone();
+    let servers = Servers::new(addresses, "ketama".parse().expect("it is a layout"));
+    plan.servers = Some(servers.expect("they have ports"));
+    (plan.requests, plan.duration) = (Some(10_000), Duration::from_secs(60));
+    plan
+}
+
+#[test]
+fn several_servers_share_the_keys() {
+    let _turn = turn();
+    for load in
+        [Load::Closed { pipeline: 1 }, Load::Closed { pipeline: 8 }, open(10_000.0, 1000, WhenFull::Wait)]
+    {
+        for mix in ["get=9,set=1", "get=3,set=1,cas=2,append=1,incr=1"] {
+            let mut plan = shared(&[Fault::None; 3]);
+            (plan.load, plan.threads) = (load, 2);
+            plan.workload.mix = mix.parse().expect("it is a mix");
+            let run = run(&plan);
+            assert!(run.cut_short.is_none(), "{:?}", run.cut_short);
+            let verified = &run.verified;
+            assert_eq!((verified.wrong, verified.lost, verified.evicted), (0, 0, Some(0)), "{verified:?}");
+            assert!(run.count() >= 10_000 && run.address.matches(',').count() == 2, "{}", run.address);
+            assert_ne!(verdict(&run, "little"), Some(Verdict::Fail), "{:?}", run.checks);
+        }
+    }
+}
+
+#[test]
+fn one_liar_among_several_servers_is_found() {
+    let _turn = turn();
+    for fault in [Fault::Flipped, Fault::Stale(20), Fault::Forgets(20)] {
+        let run = run(&shared(&[Fault::None, Fault::None, fault]));
+        assert!(run.verified.wrong > 0, "{fault:?}");
+        assert_eq!(verdict(&run, "values"), Some(Verdict::Fail), "{fault:?}");
+    }
+    let run = run(&shared(&[Fault::None, Fault::Dies(500), Fault::None]));
+    assert!(run.cut_short.is_some());
+}
+
+#[test]
+fn sets_without_a_reply_that_are_dropped_are_found() {
+    let _turn = turn();
+    for mix in ["set=1", "get=3,set=1"] {
+        for (fault, is_wrong) in [(Fault::DropsQuiet(50), true), (Fault::None, false)] {
+            let mut plan = plan(fake::start(fault));
+            (plan.threads, plan.connections) = (2, 8);
+            (plan.requests, plan.duration) = (Some(2_000), Duration::from_secs(60));
+            plan.workload.mix = mix.parse().expect("it is a mix");
+            plan.workload.quiet_sets = 10;
+            let run = run(&plan);
+            assert_eq!(run.verified.stale > 0, is_wrong, "{fault:?} {mix} {:?}", run.verified);
+            assert_eq!(run.verified.read_back, 500, "{fault:?} {mix}");
+            let sets = run.verbs.iter().find(|verb| verb.name == "set").expect("there are sets");
+            assert_eq!(sets.hits, 10 * sets.count);
+        }
+    }
+}
+
+#[test]
+fn a_last_addition_that_no_get_of_the_load_reads_is_read_back() {
+    let _turn = turn();
+    let run = of_few_keys(Fault::ForgetsAdditions(50), "set=1,append=9", 50);
+    is_told_wrong(&run, "some were lost");
+    assert_eq!((run.verified.read_back, run.verbs.iter().any(|verb| verb.name == "get")), (50, false));
+}
+
 /// Gets and sets of values of `size` bytes on several threads and connections.
 fn of_several_threads(fault: Fault, size: u32, multi_get: u32) -> Run {
     let mut plan = plan(fake::start(fault));
@@ -203,8 +393,17 @@ fn keys_that_vanish_without_an_eviction_are_found() {
 #[test]
 fn a_right_server_is_never_called_wrong() {
     let _turn = turn();
-    for (keys, mix) in [(3, "get=5,set=5"), (50, "get=5,set=3,delete=2"), (500, "get=9,set=1")] {
-        for (size, load) in [(10, Load::Closed { pipeline: 16 }), (100, open(20_000.0, 1000, WhenFull::Wait))]
+    for (keys, mix) in [
+        (3, "get=5,set=5"),
+        (50, "get=5,set=3,delete=2"),
+        (500, "get=9,set=1"),
+        (3, "get=3,set=1,cas=3,delete=1"),
+        (3, "get=3,set=1,append=2,prepend=2"),
+        (50, "get=3,set=2,cas=2,append=2,prepend=2,delete=1"),
+    ] {
+        let short = if mix.contains("append") { 30 } else { 10 };
+        for (size, load) in
+            [(short, Load::Closed { pipeline: 16 }), (100, open(20_000.0, 1000, WhenFull::Wait))]
         {
             let mut plan = plan(fake::start(Fault::None));
             (plan.threads, plan.connections, plan.load) = (4, 8, load);

@@ -54,9 +54,9 @@ fn the_page_needs_nothing_else() {
     let sections = [
         "class=\"verdict\"",
         "<h2>Latency against throughput",
+        "<h2>Counters",
         "<h2>Latency by percentile",
         "<h2>Over time",
-        "<h2>Counters",
         "<h2>Checks",
         "<h2>Runs",
         "<h2>Tables",

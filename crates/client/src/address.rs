@@ -55,6 +55,12 @@ impl Server {
         Server { name: Some(name.into()), ..self }
     }
 
+    /// Returns what errors and [`Options::breaker_word`](crate::Options::breaker_word) call it: its name, or else its
+    /// address.
+    pub fn label(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.address.to_string())
+    }
+
     /// Sets the server's weight.
     #[must_use]
     pub fn weighing(self, weight: u32) -> Self {

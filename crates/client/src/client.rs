@@ -5,8 +5,12 @@ mod call;
 mod counters;
 mod gate;
 mod item;
+mod limits;
+mod lines;
+mod listing;
 mod quiet;
 mod reads;
+mod watch;
 mod writes;
 
 use std::sync::Arc;
@@ -17,13 +21,16 @@ use crate::breaker::{Breaker, Word};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::options::Options;
-use crate::pool::{Pool, PoolLimits};
+use crate::pool::{Connection, Greeting, Pool, PoolLimits, Secured};
 use crate::routing::{Node, Placement, Router, ketama_name};
 
 pub use counters::{Count, Counter};
-pub use item::{Fetch, Fetched, Item, Lease};
+pub use item::{Announce, Fetch, Fetched, Item, Lease};
+pub use listing::{KeyList, ListedKey};
 pub use quiet::Quiet;
-pub use writes::{Cas, Put};
+pub use watch::{Watch, WatchLine};
+pub(crate) use writes::RELATIVE_MAX_S;
+pub use writes::{Cas, NewItem, Put};
 
 /// A client of one or many memcached servers. Clones share connections; threads may share one client, and a child
 /// process may go on with its parent's.
@@ -45,13 +52,15 @@ struct Upstream {
     name: Arc<str>,
     pool: Pool,
     breaker: Breaker<Arc<dyn Word>>,
+    /// Until then the server is not asked to decide limits, because it did not know the command.
+    refuses_limits_until_ms: AtomicU64,
 }
 
 impl Client {
     /// Makes a client of `servers`, which must be in the same order in all clients that share them. Connects to none.
     ///
     /// # Errors
-    /// When there is no server.
+    /// When there is no server, or the certificate of one could not have its name.
     pub fn new(servers: impl IntoIterator<Item = Server>, options: Options) -> Result<Self> {
         let servers: Vec<Server> = servers.into_iter().collect();
         if servers.is_empty() {
@@ -61,7 +70,10 @@ impl Client {
         let inner = Inner {
             router: Router::new(options.placement, &nodes, options.hash_tag),
             budget: Budget::new(options.retry_percent),
-            servers: servers.into_iter().map(|server| Upstream::new(server, &options)).collect(),
+            servers: servers
+                .into_iter()
+                .map(|server| Upstream::new(server, &options))
+                .collect::<Result<_>>()?,
             options,
         };
         Ok(Client { inner: Arc::new(inner) })
@@ -83,6 +95,19 @@ impl Client {
         self.inner.servers.get(server).is_some_and(|server| server.breaker.is_live(now_ms))
     }
 
+    /// Makes a connection to the server with this number for the caller's own use, apart from the pool.
+    ///
+    /// # Errors
+    /// When none can be made.
+    pub(crate) fn connect_apart(&self, server: usize) -> Result<Connection> {
+        self.inner.servers.get(server).ok_or(Error::NoServers)?.pool.connect()
+    }
+
+    /// Closes this process's connections that are not in use. The next requests make new ones.
+    pub fn close_idle(&self) {
+        self.inner.servers.iter().for_each(|server| server.pool.close_idle());
+    }
+
     /// Returns the settings that the client was made with.
     pub fn options(&self) -> &Options {
         &self.inner.options
@@ -90,8 +115,8 @@ impl Client {
 }
 
 impl Upstream {
-    fn new(server: Server, options: &Options) -> Self {
-        let name: Arc<str> = server.name.clone().unwrap_or_else(|| server.address.to_string()).into();
+    fn new(server: Server, options: &Options) -> Result<Self> {
+        let name: Arc<str> = server.label().into();
         let limits = PoolLimits {
             connections_max: options.connections_max.max(1),
             connect_timeout: options.connect_timeout,
@@ -103,7 +128,13 @@ impl Upstream {
             None => Arc::new(AtomicU64::new(0)),
         };
         let breaker = Breaker::new(word, options.breaker);
-        Upstream { pool: Pool::new(name.clone(), server.address, limits), breaker, name }
+        let secured = options.tls.clone().map(|tls| match tls.name_at(&server.address) {
+            Ok(name) => Ok(Secured { tls, name }),
+            Err(bad) => Err(Error::Tls { server: name.clone(), reason: bad.to_string() }),
+        });
+        let greeting = Greeting { secured: secured.transpose()?, login: options.login.clone() };
+        let pool = Pool::new(name.clone(), server.address, limits, greeting);
+        Ok(Upstream { pool, breaker, name, refuses_limits_until_ms: AtomicU64::new(0) })
     }
 }
 

@@ -1,6 +1,23 @@
-//! The time that breakers and rate limits see.
+//! The time that the client sees.
+
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::simulation;
+
+/// Returns the present instant.
+#[inline]
+pub fn now() -> Instant {
+    simulation::now().unwrap_or_else(Instant::now)
+}
+
+/// Waits for so long.
+pub fn sleep(time: Duration) {
+    if !simulation::sleep(time) {
+        std::thread::sleep(time);
+    }
+}
 
 /// Tells milliseconds. A test replaces it by a clock of its own.
 pub trait Clock: Send + Sync + std::fmt::Debug {
@@ -14,6 +31,9 @@ pub struct HostClock;
 
 impl Clock for HostClock {
     fn now_ms(&self) -> u64 {
+        if let Some(now_ms) = simulation::now_ms() {
+            return now_ms;
+        }
         let now = clock_gettime(ClockId::Monotonic);
         // Neither part is ever negative.
         now.tv_sec.cast_unsigned() * 1000 + now.tv_nsec.cast_unsigned() / 1_000_000
@@ -27,6 +47,9 @@ pub struct UnixClock;
 impl Clock for UnixClock {
     /// Returns milliseconds since 1970.
     fn now_ms(&self) -> u64 {
+        if let Some(now_ms) = simulation::now_ms() {
+            return now_ms;
+        }
         let now = clock_gettime(ClockId::Realtime);
         u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + now.tv_nsec.cast_unsigned() / 1_000_000
     }

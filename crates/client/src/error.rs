@@ -16,6 +16,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Doing {
     /// Making the connection.
     Connecting,
+    /// Shaking hands for TLS.
+    Encrypting,
     /// Sending the request.
     Sending,
     /// Waiting for the reply.
@@ -26,6 +28,7 @@ impl std::fmt::Display for Doing {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(match self {
             Doing::Connecting => "connecting",
+            Doing::Encrypting => "shaking hands for TLS",
             Doing::Sending => "sending",
             Doing::Receiving => "waiting for the reply",
         })
@@ -99,6 +102,23 @@ pub enum Error {
         /// The whole line.
         line: String,
     },
+    /// The server refused the user or the password.
+    #[error("{server} refused the login: {line}; see that the user and password are those of its file")]
+    Login {
+        /// The server's name.
+        server: Arc<str>,
+        /// The whole line.
+        line: String,
+    },
+    /// There is no TLS with the server: one side refuses the other's certificate, or does not speak TLS. Nothing was
+    /// sent.
+    #[error("{server}: no TLS: {reason}")]
+    Tls {
+        /// The server's name.
+        server: Arc<str>,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The server failed several times in a row and is left alone for a while.
     #[error("{server} is down; it is asked again in {retry_in_ms} ms")]
     Down {
@@ -127,6 +147,8 @@ impl Error {
             | Error::Lost { server, .. }
             | Error::Protocol { server, .. }
             | Error::Refused { server, .. }
+            | Error::Login { server, .. }
+            | Error::Tls { server, .. }
             | Error::Down { server, .. }
             | Error::Busy { server, .. } => Some(server),
         }

@@ -6,7 +6,10 @@ mod lane;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsRawFd;
 use rustix::io::Errno;
+
+use crate::{clock, simulation};
 
 pub use lane::{Answer, Expect, Lane};
 
@@ -26,7 +29,7 @@ pub struct Bounds {
 /// Sends and receives on all lanes until each has its answers or has failed.
 pub fn drive(lanes: &mut [Lane<'_, '_>], bounds: &Bounds) {
     loop {
-        let now = Instant::now();
+        let now = clock::now();
         for lane in lanes.iter_mut().filter(|lane| !lane.is_over()) {
             lane.step(now, bounds);
         }
@@ -35,7 +38,10 @@ pub fn drive(lanes: &mut [Lane<'_, '_>], bounds: &Bounds) {
         match (open.next(), open.next()) {
             (None, _) => return,
             // Of all calls most are this one: a small request on one connection. The read itself waits.
-            (Some(lane), None) if waits && lane.only_receives() => lane.wait(bounds),
+            (Some(lane), None) if waits && lane.is_sent() => {
+                simulation::wait_for_reply(lane.fd().as_raw_fd());
+                lane.wait(bounds);
+            }
             _ => wait_for_any(lanes, now, bounds),
         }
     }
@@ -62,7 +68,7 @@ fn wait_for_any(lanes: &mut [Lane<'_, '_>], now: Instant, bounds: &Bounds) {
     for (lane, events) in lanes.iter_mut().zip(events) {
         lane.ready(events);
     }
-    let now = Instant::now();
+    let now = clock::now();
     for lane in lanes {
         lane.expire(now, bounds);
     }

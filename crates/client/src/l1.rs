@@ -37,6 +37,7 @@ mod clock;
 mod crash;
 mod entry;
 mod error;
+mod feed;
 mod file;
 mod flight;
 mod header;
@@ -59,17 +60,21 @@ pub use claim::{Claim, Flight, Waited, Waiter};
 pub use clock::now_ms;
 pub use entry::{Entry, Hit, KEY_BYTES_MAX, Stored, TIME_MS_MAX, Ticket};
 pub use error::L1Error;
+pub(crate) use feed::{EPOCH_MS_MIN, Feed, FeedId, Turn};
 pub use options::L1Options;
 pub use stats::L1Stats;
+pub(crate) use sys::run_soon;
 
 use file::{CacheFile, Directory, Wanted};
 use header::{CLEARS_WORD, GENERATION_WORD};
-use layout::{LINE, Layout, SHARED_WORDS, STRIPES};
+use layout::{FEEDS, LINE, Layout, SHARED_WORDS, STRIPES};
 use mapping::Mapping;
 use record::{HEADER_WORDS, Header, fresh_word, words_for};
 use shard::Shard;
 use shard::write::Writer;
 use stats::{Count, Counts};
+
+use crate::simulation::{Fault, is_broken};
 
 /// The caches that this process has open. Closing a second descriptor of a file would
 /// release the byte that the process has locked through the first.
@@ -190,8 +195,11 @@ impl L1 {
     pub fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Option<Hit> {
         let inner = &*self.inner;
         let hash = inner.hash(key);
-        let header = inner.shard(hash).read(hash, key, value);
-        let hit = header.and_then(|header| header.hit(now_ms(), inner.generation().load(Relaxed)));
+        let shard = inner.shard(hash);
+        let header = shard.read(hash, key, value);
+        // A feed may have been extended since the entry was copied, after it was forgotten.
+        let is_there = |header: &Header| header.feed() == 0 || shard.has(hash, header);
+        let hit = header.and_then(|header| inner.hit(&header).filter(|_| is_there(&header)));
         inner.counts().add(if hit.is_some() { Count::Hits } else { Count::Misses });
         if hit.is_none() {
             value.clear();
@@ -242,10 +250,21 @@ impl L1 {
     /// Makes an entry fresh until a time, and stale for as long behind it as before, without its value being sent
     /// again: the server has told that the key still has this cas. Returns whether the entry is there and has it too.
     pub fn touch(&self, ticket: &Ticket, key: &[u8], cas: u64, fresh_until_ms: u64) -> bool {
+        self.renew(ticket, key, (cas, 0), fresh_until_ms)
+    }
+
+    /// As [`L1::touch`], for an entry that was fetched under a feed.
+    pub(crate) fn renew(
+        &self,
+        ticket: &Ticket,
+        key: &[u8],
+        (cas, feed): (u64, FeedId),
+        fresh_until_ms: u64,
+    ) -> bool {
         let hash = self.inner.hash(key);
         let mut writer = self.inner.writer(hash);
         let is_current = self.inner.is_current(ticket, hash);
-        is_current && writer.touch(hash, key, cas, fresh_word(fresh_until_ms, ticket.generation))
+        is_current && writer.touch(hash, key, (cas, feed), fresh_word(fresh_until_ms, ticket.generation))
     }
 
     /// Forgets a key; returns whether it had an entry. No ticket that was taken before can bring one back.
@@ -253,12 +272,29 @@ impl L1 {
         let inner = &*self.inner;
         let hash = inner.hash(key);
         let mut writer = inner.writer(hash);
-        inner.bump(hash);
+        if !is_broken(Fault::DeleteKeepsVersion) {
+            inner.bump(hash);
+        }
         let was_there = writer.delete(hash, key);
         if was_there {
             inner.counts().add(Count::Deleted);
         }
         was_there
+    }
+
+    /// Returns the number by which a change of the key is to be announced.
+    pub(crate) fn token(&self, key: &[u8]) -> u64 {
+        self.inner.hash(key)
+    }
+
+    /// Forgets the key with this [token](Self::token). No ticket that was taken before can bring its entry back.
+    pub(crate) fn forget(&self, token: u64) {
+        let inner = &*self.inner;
+        let mut writer = inner.writer(token);
+        if !is_broken(Fault::ForgetKeepsVersion) {
+            inner.bump(token);
+        }
+        writer.delete_hash(token);
     }
 
     /// Forgets everything. No ticket that was taken before can bring anything back.
@@ -361,6 +397,25 @@ impl Inner {
     }
 
     #[inline]
+    fn hit(&self, header: &Header) -> Option<Hit> {
+        let now_ms = now_ms();
+        let feed_end_ms = match header.feed() {
+            0 => u64::MAX,
+            feed => feed::end_ms(self.feeds(), feed, now_ms),
+        };
+        header.hit(now_ms, self.generation().load(Relaxed), feed_end_ms)
+    }
+
+    fn feeds(&self) -> &[AtomicU64] {
+        self.part(self.cache.layout.feeds_at, FEEDS * LINE)
+    }
+
+    /// Returns whether another process with this number lives.
+    fn is_alive(&self, process: u32) -> bool {
+        flight::is_alive(process, self.file())
+    }
+
+    #[inline]
     fn counts(&self) -> Counts<'_> {
         Counts(self.part(self.cache.layout.stats_at, STRIPES * LINE))
     }
@@ -397,7 +452,7 @@ impl Inner {
 
     fn is_current(&self, ticket: &Ticket, hash: u64) -> bool {
         ticket.hash == hash
-            && ticket.version == self.version(hash).load(Acquire)
+            && (ticket.version == self.version(hash).load(Acquire) || is_broken(Fault::TicketIgnored))
             && ticket.clears == self.clears().load(Acquire)
     }
 

@@ -41,19 +41,35 @@ mod exchange;
 mod key;
 pub mod l1;
 pub mod limit;
+mod login;
+#[cfg(test)]
+mod model;
+mod near;
 mod options;
 mod pool;
 mod process;
-pub mod routing;
+mod shared_breakers;
+mod simulation;
 pub mod tiered;
+mod tls;
 pub mod wire;
+
+/// Which server a key belongs to.
+pub use larder_placement as routing;
 
 pub use address::{Address, BadServer, PORT_DEFAULT, Server};
 pub use breaker::{Thresholds, Word};
-pub use client::{Cas, Client, Count, Counter, Fetch, Fetched, Item, Lease, Put, Quiet};
+pub use client::{
+    Announce, Cas, Client, Count, Counter, Fetch, Fetched, Item, KeyList, Lease, ListedKey, NewItem, Put,
+    Quiet, Watch, WatchLine,
+};
 pub use clock::{Clock, HostClock, UnixClock};
 pub use error::{Doing, Error, Result};
 pub use key::{BadKey, KEY_BYTES_MAX, Key};
 pub use l1::{Entry, Hit, L1, L1Error, L1Options, Stored, Ticket, now_ms};
+pub use login::{BadLogin, Login};
+pub use near::{Near, NearOptions};
 pub use options::{OnDown, Options, WordOf};
-pub use tiered::{Cached, Source, Tiered, TieredOptions};
+pub use shared_breakers::breakers_in;
+pub use tiered::{Cached, Push, Source, Tiered, TieredOptions, Times, Unreachable};
+pub use tls::{BadTls, Tls, TlsOptions, Trust};

@@ -1,13 +1,9 @@
 //! Rate limits that all clients of a cache share, on any memcached: exact under concurrency, and with a choice of what
 //! happens while the cache fails.
 
-mod fixed;
-mod gcra;
+mod denials;
 mod local;
 mod shared;
-mod sliding;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,99 +11,11 @@ use std::time::Duration;
 use crate::client::Client;
 use crate::clock::{Clock, UnixClock};
 use crate::error::{Error, Result};
+use crate::l1::L1;
+use denials::Denials;
+use larder_rate::Verdict;
+pub use larder_rate::{Algorithm, Limit};
 use local::Local;
-
-/// How requests are counted. Each is exact by its own rule, however many clients ask at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Algorithm {
-    /// A count for each period of the clock. Around the turn of a period twice the limit may pass within a short time.
-    /// One round trip, also where many ask for one key. Denied requests count, too.
-    FixedWindow,
-    /// The count of this period, and of the last one the part that is still within one period. Assumes that the
-    /// last period's requests came evenly. Two round trips, one for a denial.
-    SlidingWindow,
-    /// The generic cell rate algorithm: a bucket of `burst` that refills evenly. In any time `t` no more than `burst`
-    /// and `t` times the rate pass. Two round trips, one for a denial.
-    Gcra {
-        /// How much may pass at once after a pause.
-        burst: u64,
-    },
-}
-
-/// So much in each period, counted in a way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
-    /// How much may pass in a period; at least 1.
-    pub count: u64,
-    /// The period, from a microsecond to a year.
-    pub period: Duration,
-    /// How it is counted.
-    pub algorithm: Algorithm,
-}
-
-impl Limit {
-    /// A limit for each period of the clock.
-    pub fn fixed_window(count: u64, period: Duration) -> Self {
-        Limit { count, period, algorithm: Algorithm::FixedWindow }
-    }
-
-    /// A limit for the last period at any time.
-    pub fn sliding_window(count: u64, period: Duration) -> Self {
-        Limit { count, period, algorithm: Algorithm::SlidingWindow }
-    }
-
-    /// A rate, with bursts of as much as passes in a period.
-    pub fn gcra(count: u64, period: Duration) -> Self {
-        Limit { count, period, algorithm: Algorithm::Gcra { burst: count } }
-    }
-
-    /// The period in nanoseconds, within its bounds.
-    fn period_ns(&self) -> u64 {
-        self.period.clamp(PERIOD_MIN, PERIOD_MAX).as_nanos() as u64
-    }
-
-    /// The largest cost that can ever pass.
-    fn cost_max(&self) -> u64 {
-        match self.algorithm {
-            Algorithm::Gcra { burst } => burst,
-            _ => self.count,
-        }
-    }
-
-    /// Decides by the state of a key; none at first. Returns the verdict, and the new state if it passes.
-    fn decide(&self, state: Option<State>, now_ns: u64, cost: u64) -> (Verdict, Option<State>) {
-        match self.algorithm {
-            Algorithm::FixedWindow => fixed::decide(self, state, now_ns, cost),
-            Algorithm::SlidingWindow => sliding::decide(self, state, now_ns, cost),
-            Algorithm::Gcra { burst } => gcra::decide(self, burst, state, now_ns, cost),
-        }
-    }
-
-    /// How long a state matters after it was written.
-    fn state_lives(&self, state: &State, now_ns: u64) -> Duration {
-        match self.algorithm {
-            Algorithm::FixedWindow | Algorithm::SlidingWindow => Duration::from_nanos(self.period_ns()) * 2,
-            Algorithm::Gcra { .. } => Duration::from_nanos(state.0[0].saturating_sub(now_ns)),
-        }
-    }
-}
-
-const PERIOD_MIN: Duration = Duration::from_micros(1);
-const PERIOD_MAX: Duration = Duration::from_secs(366 * 86_400);
-
-/// What a rule remembers of a key. What the numbers mean is the rule's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State([u64; 3]);
-
-/// The verdict of a rule, on any request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Verdict {
-    is_allowed: bool,
-    remaining: u64,
-    retry_after_ns: Option<u64>,
-    reset_after_ns: u64,
-}
 
 /// Whether a request may pass, and what a caller may tell its own client.
 #[derive(Clone, Debug)]
@@ -139,48 +47,85 @@ pub enum OnFailure {
 
 /// Counts against limits in the servers of a client.
 ///
-/// The time is the clients': while their clocks differ by `d`, what the rate lets pass in `d` may pass in addition. The
-/// count of a key that a server evicts begins again.
+/// Larder decides by itself, by its own clock and in one round trip. On memcached the time is the clients': while their
+/// clocks differ by `d`, what the rate lets pass in `d` may pass in addition. The count of a key that a server evicts
+/// begins again.
 #[derive(Clone, Debug)]
 pub struct Limiter {
     client: Client,
     on_failure: OnFailure,
     clock: Arc<dyn Clock>,
+    asks_servers: bool,
+    denials: Option<Denials>,
     local: Arc<Local>,
 }
 
 impl Limiter {
     /// Makes a limiter whose counts are in the servers of `client`.
     pub fn new(client: Client, on_failure: OnFailure) -> Self {
-        Limiter::with_clock(client, on_failure, Arc::new(UnixClock))
+        let asks_servers = true;
+        Limiter { asks_servers, ..Limiter::with_clock(client, on_failure, Arc::new(UnixClock)) }
     }
 
-    /// Makes a limiter with another clock, which must be the same for all that share a key.
+    /// Makes a limiter that decides by this clock on all servers, Larder included. The clock must be the same for all
+    /// that share a key.
     pub fn with_clock(client: Client, on_failure: OnFailure, clock: Arc<dyn Clock>) -> Self {
-        Limiter { client, on_failure, clock, local: Arc::default() }
+        Limiter { client, on_failure, clock, asks_servers: false, denials: None, local: Arc::default() }
+    }
+
+    /// Keeps denials in a cache that the processes of this host share: a limit that denied a cost asks no server about
+    /// the same cost until it could pass, and for `max` at most. So a count that was reset at its server is seen
+    /// within `max`. A limit that is changed is asked for at once. The keys there begin with the byte 0xff and
+    /// `denied:`; keys of more than 242 bytes are not kept.
+    #[must_use]
+    pub fn with_denials_in(self, l1: L1, max: Duration) -> Self {
+        Limiter { denials: Some(Denials::new(l1, max)), ..self }
     }
 
     /// Asks whether `cost` of a limit may pass for a key, and counts it if so. With a cost of 0 nothing is counted, and
-    /// [`Decision::remaining`] tells how much could pass. A key belongs to one limit. A fixed window adds some 20 bytes
-    /// to it.
+    /// [`Decision::remaining`] tells how much could pass. A key belongs to one limit. On memcached a fixed window adds
+    /// some 20 bytes to it, and counts denied requests, too.
     ///
     /// # Errors
     /// When the key cannot be used. A cache that fails is no error: see [`OnFailure`].
     pub fn check(&self, key: &[u8], limit: &Limit, cost: u64) -> Result<Decision> {
-        let limit = &Limit { count: limit.count.max(1), ..*limit };
         let now_ns = self.clock.now_ms().saturating_mul(1_000_000);
-        if cost > limit.cost_max() {
-            let never = Verdict { is_allowed: false, remaining: 0, retry_after_ns: None, reset_after_ns: 0 };
-            return Ok(never.decision(None));
+        if cost > limit.cost_max() || limit.cost_max() == 0 {
+            return Ok(decision(limit.decide(None, now_ns, cost).0, None));
         }
-        let decided = match limit.algorithm {
+        let Some(denials) = self.denials.as_ref().filter(|_| cost > 0) else {
+            let (verdict, failure) = self.ask(key, limit, now_ns, cost)?;
+            return Ok(decision(verdict, failure));
+        };
+        if let Some(denied) = denials.get(key, limit, cost) {
+            return Ok(decision(denied, None));
+        }
+        let asked_ms = denials.now_ms();
+        let (verdict, failure) = self.ask(key, limit, now_ns, cost)?;
+        if !verdict.is_allowed && failure.is_none() {
+            denials.keep(key, limit, cost, &verdict, asked_ms);
+        }
+        Ok(decision(verdict, failure))
+    }
+
+    /// Returns the verdict of the servers, or that of [`OnFailure`] and why.
+    fn ask(&self, key: &[u8], limit: &Limit, now_ns: u64, cost: u64) -> Result<(Verdict, Option<Error>)> {
+        match self.ask_servers(key, limit, now_ns, cost) {
+            Ok(verdict) => Ok((verdict, None)),
+            Err(error @ Error::Key(_)) => Err(error),
+            Err(error) => Ok((self.without_cache(key, limit, now_ns, cost), Some(error))),
+        }
+    }
+
+    fn ask_servers(&self, key: &[u8], limit: &Limit, now_ns: u64, cost: u64) -> Result<Verdict> {
+        if self.asks_servers
+            && let Some(verdict) = self.client.check_limit(key, limit, cost)?
+        {
+            return Ok(verdict);
+        }
+        match limit.algorithm {
             Algorithm::FixedWindow => shared::count(&self.client, key, limit, now_ns, cost),
             _ => shared::compare_and_swap(&self.client, key, limit, now_ns, cost),
-        };
-        match decided {
-            Ok(verdict) => Ok(verdict.decision(None)),
-            Err(error @ Error::Key(_)) => Err(error),
-            Err(error) => Ok(self.without_cache(key, limit, now_ns, cost).decision(Some(error))),
         }
     }
 
@@ -197,14 +142,12 @@ impl Limiter {
 /// When to try again after a denial that no count stands behind.
 const RETRY_CLOSED_NS: u64 = 1_000_000_000;
 
-impl Verdict {
-    fn decision(self, failure: Option<Error>) -> Decision {
-        Decision {
-            is_allowed: self.is_allowed,
-            remaining: self.remaining,
-            retry_after: self.retry_after_ns.map(Duration::from_nanos),
-            reset_after: Duration::from_nanos(self.reset_after_ns),
-            failure,
-        }
+fn decision(verdict: Verdict, failure: Option<Error>) -> Decision {
+    Decision {
+        is_allowed: verdict.is_allowed,
+        remaining: verdict.remaining,
+        retry_after: verdict.retry_after_ns.map(Duration::from_nanos),
+        reset_after: Duration::from_nanos(verdict.reset_after_ns),
+        failure,
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::breaker::{Thresholds, Word};
 use crate::clock::{Clock, HostClock};
+use crate::login::Login;
 use crate::routing::Placement;
+use crate::tls::Tls;
 
 /// What becomes of the keys of a server that is down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +31,14 @@ pub struct Options {
     pub placement: Placement,
     /// The bytes around the part of a key that placement looks at, such as `{` and `}`. None by default.
     pub hash_tag: Option<(u8, u8)>,
-    /// How long a connection may take to make, and how long to wait for one while all are in use. 250 ms by default.
+    /// The user and password that each new connection authenticates with, on servers that ask for it. None by default.
+    /// They cross the network as they are, unless there is [`tls`](Self::tls).
+    pub login: Option<Login>,
+    /// How connections are encrypted. By default they are not. A server that does not speak TLS, or has another
+    /// certificate, is an error.
+    pub tls: Option<Tls>,
+    /// How long a connection may take to make, with its handshake for TLS, and how long to wait for one while all are
+    /// in use. 250 ms by default.
     pub connect_timeout: Duration,
     /// The longest silence of a server while a request is sent or its reply awaited. 1 s by default.
     pub timeout: Duration,
@@ -50,7 +59,8 @@ pub struct Options {
     pub breaker: Thresholds,
     /// What becomes of the keys of a server that is down.
     pub on_down: OnDown,
-    /// Where the state of the breakers is; in this client alone by default.
+    /// Where the state of the breakers is; in this client alone by default. [`breakers_in`](crate::breakers_in) puts
+    /// it where all processes of the host share it.
     pub breaker_word: Option<WordOf>,
     /// The clock that the breakers see.
     pub clock: Arc<dyn Clock>,
@@ -61,6 +71,8 @@ impl Default for Options {
         Options {
             placement: Placement::default(),
             hash_tag: None,
+            login: None,
+            tls: None,
             connect_timeout: Duration::from_millis(250),
             timeout: Duration::from_secs(1),
             call_timeout: Duration::from_secs(30),
@@ -82,6 +94,8 @@ impl fmt::Debug for Options {
         out.debug_struct("Options")
             .field("placement", &self.placement)
             .field("hash_tag", &self.hash_tag)
+            .field("login", &self.login)
+            .field("tls", &self.tls)
             .field("connect_timeout", &self.connect_timeout)
             .field("timeout", &self.timeout)
             .field("connections_max", &self.connections_max)

@@ -1,15 +1,25 @@
 //! The connections of one process to one server: bounded, kept while idle for a time, made again after a fork.
 
 mod connection;
+mod encryption;
+mod login;
+mod sessions;
 
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::address::Address;
+use crate::clock::now;
 use crate::error::{Doing, Error, Result};
+use crate::login::Login;
 use crate::process::PerProcess;
+use crate::tls;
 
 pub use connection::{Connection, FENCES_MAX};
+use login::LoggedIn;
+pub use sessions::Secured;
+use sessions::Sessions;
 
 /// A connection that was idle for less is taken without a look. A look costs a system call, and cannot rule out either
 /// that the server closes the connection the moment after.
@@ -20,12 +30,21 @@ const UNCHECKED_MAX: Duration = Duration::from_millis(10);
 pub struct PoolLimits {
     /// The most connections at a time.
     pub connections_max: usize,
-    /// How long one may take to make, and how long to wait for one that is in use.
+    /// How long one may take to make, with its handshake for TLS, and how long to wait for one that is in use.
     pub connect_timeout: Duration,
     /// The longest silence while a request is sent or its reply awaited.
     pub timeout: Duration,
     /// After so long without use a connection is closed.
     pub idle_max: Duration,
+}
+
+/// What a new connection begins with.
+#[derive(Debug, Default)]
+pub struct Greeting {
+    /// TLS, if it is spoken.
+    pub secured: Option<Secured>,
+    /// The login, for a server that asks for it.
+    pub login: Option<Login>,
 }
 
 /// The connections to one server.
@@ -34,6 +53,7 @@ pub struct Pool {
     server: Arc<str>,
     address: Address,
     limits: PoolLimits,
+    greeting: Greeting,
     room: PerProcess<Room>,
 }
 
@@ -42,6 +62,7 @@ pub struct Pool {
 struct Room {
     shelf: Mutex<Shelf>,
     freed: Condvar,
+    sessions: Sessions,
 }
 
 #[derive(Debug, Default)]
@@ -79,9 +100,9 @@ impl Room {
 }
 
 impl Pool {
-    /// Makes a pool without connections.
-    pub fn new(server: Arc<str>, address: Address, limits: PoolLimits) -> Self {
-        Pool { server, address, limits, room: PerProcess::default() }
+    /// Makes a pool without connections. Each will begin with `greeting`.
+    pub fn new(server: Arc<str>, address: Address, limits: PoolLimits, greeting: Greeting) -> Self {
+        Pool { server, address, limits, greeting, room: PerProcess::default() }
     }
 
     /// Returns a connection for the caller's own use: an idle one that is still good, or a new one. Waits for another
@@ -91,7 +112,7 @@ impl Pool {
     /// When none can be made, or none became free in time.
     pub fn checkout(&self) -> Result<(Connection, Place<'_>)> {
         let room = self.room.get(Room::forget_inherited);
-        let began = Instant::now();
+        let began = now();
         let mut shelf = room.shelf();
         loop {
             while let Some((connection, since)) = shelf.idle.pop() {
@@ -107,7 +128,7 @@ impl Pool {
                 let place = Place { pool: self, room, is_counted: true };
                 return Ok((self.connect()?, place));
             }
-            let left = self.limits.connect_timeout.saturating_sub(began.elapsed());
+            let left = self.limits.connect_timeout.saturating_sub(now().saturating_duration_since(began));
             if left.is_zero() {
                 return Err(Error::Busy { server: self.server.clone(), max: self.limits.connections_max });
             }
@@ -118,16 +139,81 @@ impl Pool {
         }
     }
 
-    fn connect(&self) -> Result<Connection> {
+    /// Closes the connections of this process that are idle. Those in use come back as before.
+    pub fn close_idle(&self) {
+        let room = self.room.get(Room::forget_inherited);
+        let mut shelf = room.shelf();
+        let closed = std::mem::take(&mut shelf.idle);
+        shelf.open -= closed.len();
+        room.wake(shelf);
+    }
+
+    /// Makes a connection that is not one of the pool's.
+    ///
+    /// # Errors
+    /// When none can be made.
+    pub fn connect(&self) -> Result<Connection> {
         let limits = &self.limits;
-        Connection::new(&self.address, limits.connect_timeout, limits.timeout).map_err(|source| {
-            let server = self.server.clone();
-            if matches!(source.kind(), std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock) {
-                let limit_ms = limits.connect_timeout.as_millis() as u64;
-                return Error::Timeout { server, doing: Doing::Connecting, limit_ms };
+        let mut connection = match &self.greeting.secured {
+            Some(secured) => self.connect_secured(secured)?,
+            None => self.reach(limits.connect_timeout)?,
+        };
+        let Some(login) = &self.greeting.login else { return Ok(connection) };
+        match login::log_in(&mut connection, login, limits.timeout) {
+            Ok(LoggedIn::Yes) => Ok(connection),
+            Ok(LoggedIn::No(line)) => Err(Error::Login { server: self.server.clone(), line }),
+            Err(source) => Err(match tls::refusal(&source) {
+                Some(reason) => Error::Tls { server: self.server.clone(), reason },
+                None => self.failed(source, Doing::Connecting, limits.timeout),
+            }),
+        }
+    }
+
+    /// Connects the socket, within `limit`.
+    fn reach(&self, limit: Duration) -> Result<Connection> {
+        Connection::new(&self.address, limit.max(Duration::from_millis(1)), self.limits.timeout)
+            .map_err(|source| self.failed(source, Doing::Connecting, self.limits.connect_timeout))
+    }
+
+    /// Connects and shakes hands. A server may end a handshake because it cannot resume the session, as memcached does
+    /// that asks for certificates: then the next one begins without a session, in the same time.
+    fn connect_secured(&self, secured: &Secured) -> Result<Connection> {
+        let until = Instant::now() + self.limits.connect_timeout;
+        let sessions = &self.room.get(Room::forget_inherited).sessions;
+        let may_resume = sessions.may_resume();
+        let shake_hands = |config| {
+            let mut connection = self.reach(until.saturating_duration_since(Instant::now()))?;
+            let shaken = connection.encrypt(config, secured.name.clone(), until);
+            Ok::<_, Error>(shaken.map(|()| connection))
+        };
+        let mut shaken = shake_hands(sessions.next(&secured.tls))?;
+        if may_resume && shaken.as_ref().is_err_and(tls::is_ended_by_peer) {
+            shaken = shake_hands(sessions.without(&secured.tls))?;
+            if shaken.is_ok() {
+                sessions.refused();
             }
-            Error::Connect { server, source: Arc::new(source) }
-        })
+        }
+        let connection = shaken.map_err(|source| match tls::handshake_failure(&source, &secured.name) {
+            Some(reason) => Error::Tls { server: self.server.clone(), reason },
+            None => self.failed(source, Doing::Encrypting, self.limits.connect_timeout),
+        })?;
+        sessions.met();
+        Ok(connection)
+    }
+
+    /// Returns the error for a connection that could not be made, within `limit` if that was passed.
+    fn failed(&self, source: io::Error, doing: Doing, limit: Duration) -> Error {
+        let server = self.server.clone();
+        match source.kind() {
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+                Error::Timeout { server, doing, limit_ms: limit.as_millis() as u64 }
+            }
+            io::ErrorKind::UnexpectedEof if doing == Doing::Encrypting => {
+                let reason = "the server closed the connection; see that its port speaks TLS".to_string();
+                Error::Connect { server, source: Arc::new(io::Error::new(source.kind(), reason)) }
+            }
+            _ => Error::Connect { server, source: Arc::new(source) },
+        }
     }
 }
 
@@ -146,10 +232,11 @@ impl Place<'_> {
         if !connection.is_clean() {
             return;
         }
-        let now = Instant::now();
-        let is_old = |since: Instant| now.saturating_duration_since(since) >= self.pool.limits.idle_max;
+        let given_back = now();
+        let is_old =
+            |since: Instant| given_back.saturating_duration_since(since) >= self.pool.limits.idle_max;
         let mut shelf = self.room.shelf();
-        shelf.idle.push((connection, now));
+        shelf.idle.push((connection, given_back));
         let old = shelf.idle.iter().take_while(|(_, since)| is_old(*since)).count();
         let closed: Vec<_> = shelf.idle.drain(..old).collect();
         shelf.open -= closed.len();

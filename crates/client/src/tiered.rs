@@ -26,13 +26,25 @@
 
 mod create;
 mod lifetime;
+mod listener;
+mod many;
+mod push;
 mod read;
+mod times;
 mod write;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::l1::{Hit, L1};
+use crate::l1::{Hit, L1, now_ms};
+use crate::simulation;
+use times::{Prefixes, Use};
+
+pub use times::Times;
+
+pub use push::Push;
+use push::Threads;
 
 /// The mark of an entry that says that the server does not have the key.
 const ABSENT: u8 = 1;
@@ -47,12 +59,20 @@ pub struct TieredOptions {
     pub stale: Duration,
     /// That a server does not have a key is known for so long; zero, the default, for not at all.
     pub negative: Duration,
+    /// In the last part of `fresh`, in percent, one process renews a value that is read, while the others use it: so a
+    /// value that is read often is never stale. 0, the default, for none.
+    pub early_percent: u32,
+    /// What a read returns if there is no value that may still be used, and the server does not answer.
+    pub unreachable: Unreachable,
     /// The longest that a read waits for another thread or process that fetches the same key; then it asks itself.
     /// 1 s by default.
     pub wait: Duration,
     /// The longest that one host has to create a value while others wait for it; then they create it, too. In whole
     /// seconds, 1 at least; 10 s by default.
     pub lease: Duration,
+    /// Uses values for longer whose changes their server announces, as Larder does: they are as current as with a
+    /// request for each. One process of the host listens, on a thread of its own. `None`, the default, for not at all.
+    pub push: Option<Push>,
 }
 
 impl Default for TieredOptions {
@@ -61,10 +81,23 @@ impl Default for TieredOptions {
             fresh: Duration::from_secs(1),
             stale: Duration::from_secs(10),
             negative: Duration::ZERO,
+            early_percent: 0,
+            unreachable: Unreachable::Error,
             wait: Duration::from_secs(1),
             lease: Duration::from_secs(10),
+            push: None,
         }
     }
+}
+
+/// What a read returns if shared memory has no value that may still be used, and the server does not answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unreachable {
+    /// The error.
+    #[default]
+    Error,
+    /// The same as if there were no value.
+    Miss,
 }
 
 /// Where a value came from.
@@ -97,25 +130,75 @@ pub struct Tiered {
     l1: L1,
     client: Client,
     options: TieredOptions,
+    prefixes: Prefixes,
+    /// The times of a call, instead of those of its key.
+    call: Option<Times>,
+    threads: Arc<Threads>,
 }
 
 /// An entry of the cache in shared memory, with its value.
 struct Copy {
     hit: Hit,
     value: Vec<u8>,
+    /// Whether it may be used while it is not fresh.
+    is_usable: bool,
+    /// Whether it should be renewed, though it is fresh.
+    is_due: bool,
 }
 
 impl Copy {
+    /// Returns the value if it may be used without asking the server; else the copy.
+    fn fresh(self) -> Result<Cached, Copy> {
+        if !self.hit.is_fresh || self.hit.mark == ABSENT {
+            return Err(self);
+        }
+        let Copy { hit, value, .. } = self;
+        Ok(Cached { value, flags: hit.flags, source: Source::L1 })
+    }
+
     fn cached(self, source: Source) -> Option<Cached> {
-        let Copy { hit, value } = self;
-        (hit.mark != ABSENT).then_some(Cached { value, flags: hit.flags, source })
+        let Copy { hit, value, is_usable, .. } = self;
+        let is_usable = hit.is_fresh || is_usable || source != Source::Stale;
+        (hit.mark != ABSENT && is_usable).then_some(Cached { value, flags: hit.flags, source })
+    }
+
+    /// Returns where the value comes from if no server is asked.
+    fn source(&self) -> Source {
+        if self.hit.is_fresh { Source::L1 } else { Source::Stale }
     }
 }
 
 impl Tiered {
     /// Puts a cache in shared memory in front of servers. All processes that use this cache must use the same servers.
     pub fn new(l1: L1, client: Client, options: TieredOptions) -> Tiered {
-        Tiered { l1, client, options }
+        Tiered { l1, client, options, prefixes: Prefixes::default(), call: None, threads: Arc::default() }
+    }
+
+    /// Sets other times for the keys that begin with `prefix`; of several prefixes the longest decides. All processes
+    /// that use the cache must set the same.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: &[u8], times: Times) -> Tiered {
+        self.prefixes.set(prefix, times);
+        self
+    }
+
+    /// Returns the same cache for calls that use entries for other times: fresher ones, or older ones. An entry is
+    /// found for no longer than the times of its key allow. What these calls store is fresh for the times of its key.
+    #[must_use]
+    pub fn using(&self, times: Times) -> Tiered {
+        Tiered { call: Some(times), ..self.clone() }
+    }
+
+    /// Returns the times for which a key's entries are stored.
+    pub fn times_of(&self, key: &[u8]) -> Times {
+        let TieredOptions { fresh, stale, negative, .. } = self.options;
+        self.prefixes.of(key).unwrap_or(Times { fresh, stale, negative })
+    }
+
+    /// Returns the options with the times of a key.
+    fn options_of(&self, key: &[u8]) -> TieredOptions {
+        let Times { fresh, stale, negative } = self.times_of(key);
+        TieredOptions { fresh, stale, negative, ..self.options }
     }
 
     /// Returns the cache in shared memory.
@@ -129,7 +212,24 @@ impl Tiered {
     }
 
     fn look(&self, key: &[u8]) -> Option<Copy> {
+        simulation::step();
         let mut value = Vec::new();
-        self.l1.get(key, &mut value).map(|hit| Copy { hit, value })
+        let mut hit = self.l1.get(key, &mut value)?;
+        let Use { is_fresh, is_usable, is_due } = self.judge(key, &hit);
+        hit.is_fresh = is_fresh;
+        Some(Copy { hit, value, is_usable, is_due })
+    }
+
+    /// Returns what an entry may be used for.
+    #[inline]
+    fn judge(&self, key: &[u8], hit: &Hit) -> Use {
+        if self.call.is_none() && self.options.early_percent == 0 {
+            return Use { is_fresh: hit.is_fresh, is_usable: true, is_due: false };
+        }
+        let own = self.times_of(key);
+        let times = (&own, self.call.as_ref().unwrap_or(&own));
+        let used = Use::of(hit, hit.mark == ABSENT, times, self.options.early_percent, now_ms());
+        // An item that expires is found for less than the times of its key: then it is used as long as it is found.
+        Use { is_usable: used.is_usable || self.call.is_none(), ..used }
     }
 }

@@ -6,4 +6,4 @@ mod request;
 
 pub use outbox::Outbox;
 pub use reply::{Facts, LINE_BYTES_MAX, Malformed, Reply, parse};
-pub use request::{Arith, Delete, Get, Mode, Request, Store};
+pub use request::{Arith, Check, Delete, Get, Mode, Request, Stale, Store};

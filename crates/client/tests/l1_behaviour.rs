@@ -34,6 +34,7 @@ fn everything_of_an_entry_comes_back() {
         cas: u64::MAX,
         epoch: u32::MAX - 1,
         mark: 255,
+        feed: 0,
         fresh_until_ms: now + 100_000,
         stale_until_ms: now + 300_000,
     };

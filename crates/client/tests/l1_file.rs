@@ -1,5 +1,9 @@
 //! The file of a shared cache: its owner, its contents, and a lack of room for it.
 
+#[path = "fuzz/cache.rs"]
+mod cache;
+#[path = "../../../fuzz/harness.rs"]
+mod harness;
 #[path = "l1/rig.rs"]
 mod rig;
 
@@ -8,7 +12,9 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Barrier;
+use std::time::Duration;
 
+use harness::for_a_while;
 use larder_client::{L1, L1Error, L1Options, Stored};
 use rig::{Folder, entry, name, read, value};
 
@@ -147,6 +153,11 @@ fn a_file_that_cannot_be_used_gives_its_name_to_a_new_one() {
         set(&second, 2);
         assert!(has(&second, 2) && second.bytes() == BYTES, "{damage}");
     }
+}
+
+#[test]
+fn whatever_is_written_over_the_file_a_read_is_a_miss_or_what_was_stored() {
+    for_a_while("cache", Duration::from_secs(2), 20, 8_000, cache::check);
 }
 
 #[test]

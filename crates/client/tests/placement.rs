@@ -1,35 +1,16 @@
 //! Placement against golden data that pymemcache, libmemcached and twemproxy themselves have made.
 
-use larder_client::routing::{KeyHash, Placement};
-use larder_client::{Client, Options, Server};
+#[path = "../examples/placement/setting.rs"]
+mod setting;
 
-fn placement(word: &str) -> Placement {
-    match word {
-        "rendezvous" => Placement::Rendezvous,
-        "ketama" => Placement::Ketama(KeyHash::OneAtATime),
-        "ketama-md5" => Placement::Ketama(KeyHash::Md5),
-        "weighted" => Placement::KetamaWeighted,
-        "twemproxy" => Placement::Twemproxy(KeyHash::Fnv1a64),
-        "twemproxy-md5" => Placement::Twemproxy(KeyHash::Md5),
-        other => panic!("an unknown placement: {other}"),
-    }
-}
-
-/// Reads `ADDRESS`, `ADDRESS,WEIGHT` or `ADDRESS,WEIGHT,NAME`.
-fn server(word: &str) -> Server {
-    let parts: Vec<&str> = word.split(',').collect();
-    let server: Server = parts[0].parse().expect("an address");
-    let weight = parts.get(1).map_or(1, |weight| weight.parse().expect("a weight"));
-    let server = server.weighing(weight);
-    parts.get(2).map_or(server.clone(), |name| server.named(*name))
-}
+use larder_client::{Client, Options};
 
 fn client(setting: &str) -> Client {
     let mut words = setting.split(' ');
-    let placement = placement(words.next().expect("a placement"));
-    let tag = words.next().expect("a hash tag or a dash").as_bytes();
-    let hash_tag = <[u8; 2]>::try_from(tag).ok().map(|[open, close]| (open, close));
-    Client::new(words.map(server), Options { placement, hash_tag, ..Options::default() }).expect("servers")
+    let placement = setting::placement(words.next().expect("a placement")).expect("a known placement");
+    let hash_tag = setting::hash_tag(words.next().expect("a hash tag or a dash"));
+    let servers = words.map(|word| setting::server(word).expect("a server"));
+    Client::new(servers, Options { placement, hash_tag, ..Options::default() }).expect("servers")
 }
 
 #[test]

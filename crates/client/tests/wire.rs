@@ -1,9 +1,13 @@
 //! The client's wire against the server's parser and encoder, and against bytes that no server sends.
 
+#[path = "fuzz/replies.rs"]
+mod replies;
+
+use std::time::Duration;
+
 use larder_client::Key;
-use larder_client::wire::{
-    Arith, Delete, Get, LINE_BYTES_MAX, Malformed, Mode, Outbox, Reply, Request, Store, parse,
-};
+use larder_client::limit::{Algorithm, Limit};
+use larder_client::wire::{Arith, Check, Delete, Get, Mode, Outbox, Reply, Request, Stale, Store, parse};
 use larder_protocol as server;
 use proptest::prelude::*;
 
@@ -49,12 +53,14 @@ proptest! {
     #[test]
     fn the_server_reads_each_get_as_it_was_meant(
         bytes in key(), wants in any::<[bool; 6]>(), touch: Option<i32>, vivify: Option<i32>,
-        recache: Option<i32>, unless_cas: Option<u64>, opaque: Option<u32>,
+        recache: Option<i32>, unless_cas: Option<u64>, announce: Option<(u64, u64)>, opaque: Option<u32>,
     ) {
         let [value, cas, flags, ttl, no_bump, quiet] = wants;
         // The server keeps a key of bytes above 127 that is sent plain, as memcached does.
         let Ok(key) = Key::new(&bytes) else { return Ok(()) };
-        let get = Get { key, value, cas, flags, ttl, no_bump, touch, vivify, recache, unless_cas, quiet };
+        let get = Get {
+            key, value, cas, flags, ttl, no_bump, touch, vivify, recache, unless_cas, announce, quiet,
+        };
         let sent = encoded(&Request::Get(get), opaque);
         let server::Request::Get(got) = parsed(&sent) else { panic!("no get") };
         let keys: Vec<Vec<u8>> = got.keys.clone().map(|key| key.bytes().to_vec()).collect();
@@ -65,6 +71,7 @@ proptest! {
         prop_assert_eq!(got.vivify, exptime(vivify));
         prop_assert_eq!(got.recache, recache);
         prop_assert_eq!(got.unless_cas, unless_cas);
+        prop_assert_eq!(got.lease().map(|lease| (lease.subscription, lease.token)), announce);
         prop_assert_eq!(got.reply.is_quiet(), quiet);
         opaque_of(&got.reply, opaque);
     }
@@ -100,14 +107,15 @@ proptest! {
 
     #[test]
     fn the_server_reads_each_removal_and_count_as_it_was_meant(
-        bytes in key(), compare: Option<u64>, stale_for: Option<i32>, quiet: bool, delta: u64,
+        bytes in key(), compare: Option<u64>, stale_for: Option<Option<i32>>, quiet: bool, delta: u64,
         decrement: bool, initial: Option<(u64, i32)>, touch: Option<i32>, opaque: Option<u32>,
     ) {
         let Ok(key) = Key::new(&bytes) else { return Ok(()) };
-        let sent = encoded(&Request::Delete(Delete { key, compare, stale_for, quiet }), opaque);
+        let stale = stale_for.map(|exptime| exptime.map_or(Stale::Unchanged, Stale::For));
+        let sent = encoded(&Request::Delete(Delete { key, compare, stale, quiet }), opaque);
         let server::Request::Delete(got) = parsed(&sent) else { panic!("no delete") };
         prop_assert_eq!((got.key.bytes(), got.compare), (&bytes[..], compare));
-        prop_assert_eq!((got.invalidate, got.touch), (stale_for.is_some(), exptime(stale_for)));
+        prop_assert_eq!((got.invalidate, got.touch), (stale_for.is_some(), exptime(stale_for.flatten())));
         opaque_of(&got.reply, opaque);
 
         let arith = Arith { key, delta, decrement, initial, touch, compare, quiet };
@@ -117,6 +125,39 @@ proptest! {
         prop_assert_eq!((got.delta, got.decrement, got.touch), (delta, decrement, exptime(touch)));
         prop_assert_eq!(got.initial, initial.map(|(value, seconds)| (value, server::Exptime::from(seconds))));
         opaque_of(&got.reply, opaque);
+    }
+
+    #[test]
+    fn the_server_reads_each_check_of_a_limit_and_the_client_the_verdict(
+        bytes in key(), count in 1u64.., period_ms in 1u64..31_622_400_000, burst in 1u64.., which in 0..3,
+        cost: u64, opaque: Option<u32>, numbers: [u64; 3], is_allowed: bool, can_pass: bool,
+    ) {
+        let Ok(key) = Key::new(&bytes) else { return Ok(()) };
+        let algorithm = match which {
+            0 => Algorithm::FixedWindow,
+            1 => Algorithm::SlidingWindow,
+            _ => Algorithm::Gcra { burst },
+        };
+        let limit = Limit { count, period: Duration::from_millis(period_ms), algorithm };
+        let sent = encoded(&Request::Check(Check { key, limit, cost }), opaque);
+        let server::Request::Check(got) = parsed(&sent) else { panic!("no check") };
+        prop_assert_eq!((got.key.bytes(), got.limit, got.cost), (&bytes[..], limit, cost));
+        opaque_of(&got.reply, opaque);
+
+        let [remaining, retry_ns, reset_ns] = numbers;
+        let retry_after_ns = can_pass.then_some(retry_ns);
+        let reset_after_ns = reset_ns;
+        let verdict = server::rate::Verdict { is_allowed, remaining, retry_after_ns, reset_after_ns };
+        let mut line = Vec::new();
+        got.reply.verdict(&mut line, &bytes, &verdict);
+        let (reply, used) = parse(&line).expect("well-formed").expect("whole");
+        prop_assert_eq!(used, line.len());
+        prop_assert!(matches!((&reply, is_allowed), (Reply::Done(_), true) | (Reply::NotStored(_), false)));
+        let facts = *reply.facts().expect("a verdict has facts");
+        let retry_ms = retry_after_ns.map_or(-1, |ns| ns.div_ceil(1_000_000) as i64);
+        prop_assert_eq!((facts.remaining, facts.opaque), (Some(remaining), opaque));
+        prop_assert_eq!(facts.retry_after_ms, Some(retry_ms));
+        prop_assert_eq!(facts.reset_after_ms, Some(reset_ns.div_ceil(1_000_000)));
     }
 
     #[test]
@@ -151,7 +192,7 @@ proptest! {
 
     #[test]
     fn random_bytes_are_a_reply_an_error_or_not_enough(bytes in prop::collection::vec(any::<u8>(), 0..6000)) {
-        check_any(&bytes);
+        replies::check(&bytes);
     }
 
     #[test]
@@ -168,20 +209,8 @@ proptest! {
             0..40,
         )
     ) {
-        check_any(words.join(" ").as_bytes());
-        check_any(words.concat().as_bytes());
-    }
-}
-
-/// A reply takes a whole line, within the bound; without the end of a line there is only waiting, within the bound.
-fn check_any(bytes: &[u8]) {
-    let end = bytes.iter().position(|byte| *byte == b'\n').filter(|at| *at < LINE_BYTES_MAX);
-    match parse(bytes) {
-        Ok(Some((_, used))) => assert_eq!(Some(used - 1), end),
-        Ok(None) => assert!(end.is_none() && bytes.len() < LINE_BYTES_MAX),
-        Err(Malformed::LineTooLong) => assert!(end.is_none() && bytes.len() >= LINE_BYTES_MAX),
-        Err(Malformed::Unknown(said) | Malformed::Number(said)) => assert!(said.len() <= 3 * LINE_BYTES_MAX),
-        Err(other) => panic!("a line alone cannot be {other:?}"),
+        replies::check(words.join(" ").as_bytes());
+        replies::check(words.concat().as_bytes());
     }
 }
 
@@ -190,6 +219,8 @@ fn classic_words_are_those_of_the_server() {
     for (request, line) in [
         (Request::Noop, "mn\r\n"),
         (Request::Version, "version\r\n"),
+        (Request::Metadump, "lru_crawler metadump hash\r\n"),
+        (Request::Watch("fetchers mutations"), "watch fetchers mutations\r\n"),
         (Request::FlushAll(0), "flush_all\r\n"),
         (Request::FlushAll(30), "flush_all 30\r\n"),
         (Request::Stats(""), "stats\r\n"),

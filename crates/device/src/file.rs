@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::superblock::{HEADER_BYTES, new_store_id};
-use super::{Device, IoBuf, Origin, StoreId, Superblock, check_range, readable, sys};
+use super::{Device, IoBuf, Origin, StoreId, Superblock, check_range, readable, sys, wear};
 
 /// What to open, and what may be done to it.
 #[derive(Clone, Debug)]
@@ -72,6 +72,7 @@ pub struct FileDevice {
     pub(super) block: bool,
     pub(super) origin: Origin,
     pub(super) superblock: Superblock,
+    pub(super) lifetime_written_bytes: u64,
     /// The kernel's promise that the disk is not mounted, for as long as it is open.
     pub(super) _claim: Option<OwnedFd>,
 }
@@ -100,6 +101,20 @@ impl FileDevice {
     /// The superblock as it is on the device.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
+    }
+
+    /// The bytes written to the range over its life, as last [saved](Self::save_lifetime) before it was opened.
+    pub fn lifetime_written_bytes(&self) -> u64 {
+        self.lifetime_written_bytes
+    }
+
+    /// Saves the bytes written to the range over its life. They may not become fewer. The write is not synced: a
+    /// power cut may leave the figure before it.
+    ///
+    /// # Errors
+    /// The error of the device.
+    pub fn save_lifetime(&self, written_bytes: u64) -> io::Result<()> {
+        wear::write(&self.file, self.start, written_bytes)
     }
 
     /// Gives the range a new store id, so that nothing it holds is ever taken for the store's: for starting

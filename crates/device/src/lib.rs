@@ -38,6 +38,7 @@ mod sys;
 mod transfer;
 mod uring;
 mod wake;
+mod wear;
 
 use std::io;
 use std::os::fd::BorrowedFd;

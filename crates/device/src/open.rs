@@ -19,7 +19,7 @@ use super::ownership::{Content, Slices, Source, examine};
 use super::provision::{allocate, go_direct, mark};
 use super::superblock::{HEADER_BYTES, SEGMENTS_MIN, SHARES_MAX, new_store_id};
 use super::sys::{self, Patience};
-use super::{FileDevice, FileOptions, OpenError, Origin, PAGE_BYTES, Superblock};
+use super::{FileDevice, FileOptions, OpenError, Origin, PAGE_BYTES, Superblock, wear};
 
 /// Slices begin at multiples of this, so that no two share an erase block of common drives' mapping units.
 const SLICE_BYTES: u64 = 1 << 20;
@@ -77,6 +77,7 @@ struct Prepared {
     claim: Option<OwnedFd>,
     origin: Origin,
     superblock: Superblock,
+    lifetime_written_bytes: u64,
     alignment: Option<usize>,
 }
 
@@ -106,6 +107,7 @@ impl Found {
             block: self.block,
             origin: prepared.origin,
             superblock: prepared.superblock,
+            lifetime_written_bytes: prepared.lifetime_written_bytes,
             _claim: prepared.claim,
         })
     }
@@ -137,11 +139,17 @@ impl Found {
             Kept::Nothing => (Origin::Empty, fresh),
             Kept::Erased => (Origin::Formatted, fresh),
         };
+        // The drive has written them, whatever becomes of the content.
+        let lifetime_written_bytes = wear::read(&self.file, start);
         if origin != Origin::Reopened {
             mark(&self.file, start, &superblock).map_err(at(path, "writing the superblock"))?;
+            if lifetime_written_bytes > 0 {
+                wear::write(&self.file, start, lifetime_written_bytes)
+                    .map_err(at(path, "writing the bytes written so far"))?;
+            }
         }
         let alignment = go_direct(&self.file, start);
-        Ok(Prepared { slices, claim, origin, superblock, alignment })
+        Ok(Prepared { slices, claim, origin, superblock, lifetime_written_bytes, alignment })
     }
 
     /// Which bytes are this process's.

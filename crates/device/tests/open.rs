@@ -85,6 +85,31 @@ fn another_size_or_segment_size_empties_its_own_file() {
 }
 
 #[test]
+fn the_bytes_written_over_its_life_are_kept_whatever_becomes_of_the_content() {
+    let scratch = Scratch::new();
+    let path = scratch.path("own");
+    let device = open_small(&path, 9 * MIB);
+    assert_eq!(device.lifetime_written_bytes(), 0);
+    let block = *device.superblock();
+    for bytes in [1, 10, 1 << 45] {
+        device.save_lifetime(bytes).expect("room");
+    }
+    fill(&device, 7);
+    drop(device);
+    let mut again = open_small(&path, 9 * MIB);
+    assert_eq!((again.lifetime_written_bytes(), again.origin()), (1 << 45, Origin::Reopened));
+    assert_eq!(*again.superblock(), block, "the identity is another page's");
+    assert!(holds(&again, 7));
+    again.renew().expect("a superblock");
+    drop(again);
+    let options = FileOptions { segment_bytes: MIB / 2, ..small(&path, Some(9 * MIB)) };
+    let reshaped = FileDevice::open(&options).expect("its own file");
+    assert_eq!((reshaped.lifetime_written_bytes(), reshaped.origin()), (1 << 45, Origin::Reshaped));
+    drop(reshaped);
+    assert_eq!(FileDevice::open(&options).expect("its own file").lifetime_written_bytes(), 1 << 45);
+}
+
+#[test]
 fn a_renewed_device_has_another_identity_for_good() {
     let scratch = Scratch::new();
     let path = scratch.path("own");

@@ -1,13 +1,22 @@
 //! Encodes replies: each wire has a file of its own, which a [`Reply`] picks.
 
 pub(crate) mod binary;
+mod change;
 mod classic;
+mod cluster;
 mod dump;
+mod limit;
 mod meta;
 mod number;
 mod stats;
+mod watch;
 
+pub use change::{all_changed_line, changed_line, subscription_line};
+pub use cluster::{ClusterNode, cluster_reply};
 pub use dump::{cachedump_line, metadump_line, mgdump_line, uri_encode};
+pub use watch::{Departure, WatchEvent, WatchedItem, skipped_line, watch_line};
+
+use larder_rate::Verdict;
 
 use crate::base64;
 use crate::reply::{ItemInfo, Outcome, Reply, Verb};
@@ -30,7 +39,9 @@ impl Reply<'_> {
     pub fn hit_head(&self, out: &mut Vec<u8>, key: &[u8], item: &ItemInfo, with_value: bool) {
         match self {
             Reply::Classic { with_cas, .. } => classic::hit_head(out, key, item, *with_cas),
-            Reply::Meta { flags, .. } => meta::hit_head(out, flags, key, item, with_value),
+            Reply::Meta { flags, leased, .. } => {
+                meta::hit_head(out, flags, *leased, key, item, with_value);
+            }
             Reply::Binary { opcode, opaque, .. } => {
                 binary::hit_head(out, *opcode, *opaque, key, item, with_value);
             }
@@ -51,9 +62,9 @@ impl Reply<'_> {
     pub fn miss(&self, out: &mut Vec<u8>, key: &[u8]) {
         match self {
             Reply::Classic { .. } => {}
-            Reply::Meta { flags, quiet, base64, .. } => {
+            Reply::Meta { flags, quiet, base64, leased, .. } => {
                 if !quiet {
-                    meta::miss(out, flags, *base64, key);
+                    meta::miss(out, flags, *leased, *base64, key);
                 }
             }
             Reply::Binary { opcode, opaque, quiet } => {
@@ -82,7 +93,7 @@ impl Reply<'_> {
                     classic::outcome(out, *verb, outcome);
                 }
             }
-            Reply::Meta { verb, flags, quiet, base64, value } => {
+            Reply::Meta { verb, flags, quiet, base64, value, .. } => {
                 let wanted =
                     meta::MetaReply { verb: *verb, flags, quiet: *quiet, base64: *base64, value: *value };
                 meta::outcome(out, &wanted, key, outcome, item);
@@ -90,6 +101,16 @@ impl Reply<'_> {
             Reply::Binary { opcode, opaque, quiet } => {
                 binary::outcome(out, *opcode, *opaque, *quiet, outcome, item);
             }
+        }
+    }
+
+    /// The answer to a check of a rate limit ([`Request::Check`](crate::Request::Check)). A quiet one hides that the
+    /// cost passes. Only a meta request can ask for it; others get nothing.
+    pub fn verdict(&self, out: &mut Vec<u8>, key: &[u8], verdict: &Verdict) {
+        if let Reply::Meta { flags, quiet, base64, .. } = self
+            && !(*quiet && verdict.is_allowed)
+        {
+            limit::verdict(out, flags, *base64, key, verdict);
         }
     }
 

@@ -27,7 +27,8 @@
 //! assert_eq!(out, b"VALUE larder 0 3\r\nham\r\nEND\r\n");
 //! ```
 //!
-//! What is accepted and every string that is said is memcached's, version [`VERSION`]. Where a behaviour of
+//! What is accepted and every string that is said is memcached's, version [`VERSION`], but for one command of Larder's
+//! own, `ml` ([`Check`]). Where a behaviour of
 //! that version looks like an accident the comment at the place says what is done here and why.
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
@@ -50,14 +51,18 @@ mod status;
 pub mod text;
 mod token;
 
-pub use encode::{cachedump_line, metadump_line, mgdump_line, uri_encode};
+pub use encode::{
+    ClusterNode, Departure, WatchEvent, WatchedItem, all_changed_line, cachedump_line, changed_line,
+    cluster_reply, metadump_line, mgdump_line, skipped_line, subscription_line, uri_encode, watch_line,
+};
+pub use larder_rate as rate;
 pub use limits::{KEY_BYTES_MAX, Limits};
 pub use login::{Login, LoginReply, Verdict, Wish};
 pub use parse::{BINARY_HEADER_BYTES, Step, Wire, body_tail_is_valid, detect, parse, parse_unauthenticated};
 pub use reject::Reject;
 pub use reply::{ItemInfo, Outcome, OwnedReply, Reply, Verb};
 pub use request::{
-    Admin, Arith, Automove, Clock, Crawler, Debug, Delete, Exptime, Flush, Get, Key, Keys, Lru, Request,
-    ShutdownMode, Slabs, Store, StoreMode, Touch, WatchClasses,
+    Admin, Arith, Automove, Check, Clock, Crawler, Debug, Delete, Exptime, Flush, Get, Key, Keys, Lease, Lru,
+    Request, ShutdownMode, Slabs, Store, StoreMode, Touch, WatchClasses,
 };
 pub use text::VERSION;

@@ -4,6 +4,7 @@ mod admin;
 mod binary;
 mod classic;
 mod frame;
+mod limit;
 mod login;
 mod meta;
 mod meta_flags;

@@ -19,6 +19,8 @@ pub enum Verb {
     Delete,
     /// `incr`, `decr`, `ma`.
     Arith,
+    /// `ml`.
+    Check,
     /// `touch`.
     Touch,
     /// `me`.
@@ -82,6 +84,8 @@ pub enum Reply<'a> {
         base64: bool,
         /// `v`: show the value.
         value: bool,
+        /// The key is leased as `A` asked: show that.
+        leased: bool,
     },
     /// Binary.
     Binary {
@@ -111,13 +115,22 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// This reply, showing that the key is leased: to a request with `A` only.
+    #[must_use]
+    pub fn with_lease(mut self) -> Reply<'a> {
+        if let Reply::Meta { leased, .. } = &mut self {
+            *leased = true;
+        }
+        self
+    }
+
     /// This reply without ties to the input, for a request that must wait while the input moves on. Allocates
     /// only where meta flags were sent.
     pub fn to_owned_reply(&self) -> OwnedReply {
         let (bare, flags): (Reply<'static>, &[u8]) = match *self {
             Reply::Classic { verb, noreply, with_cas } => (Reply::Classic { verb, noreply, with_cas }, &[]),
-            Reply::Meta { verb, flags, quiet, base64, value } => {
-                (Reply::Meta { verb, flags: &[], quiet, base64, value }, flags)
+            Reply::Meta { verb, flags, quiet, base64, value, leased } => {
+                (Reply::Meta { verb, flags: &[], quiet, base64, value, leased }, flags)
             }
             Reply::Binary { opcode, opaque, quiet } => (Reply::Binary { opcode, opaque, quiet }, &[]),
         };
@@ -137,8 +150,8 @@ impl OwnedReply {
     #[inline]
     pub fn reply(&self) -> Reply<'_> {
         match self.bare {
-            Reply::Meta { verb, quiet, base64, value, .. } => {
-                Reply::Meta { verb, flags: &self.flags, quiet, base64, value }
+            Reply::Meta { verb, quiet, base64, value, leased, .. } => {
+                Reply::Meta { verb, flags: &self.flags, quiet, base64, value, leased }
             }
             Reply::Classic { verb, noreply, with_cas } => Reply::Classic { verb, noreply, with_cas },
             Reply::Binary { opcode, opaque, quiet } => Reply::Binary { opcode, opaque, quiet },

@@ -7,7 +7,10 @@ mod key;
 pub use admin::{Admin, Automove, Clock, Crawler, Lru, ShutdownMode, Slabs, WatchClasses};
 pub use key::{Key, Keys};
 
+use larder_rate::Limit;
+
 use crate::reply::Reply;
+use crate::token::Tokens;
 
 /// An expiry as sent: 0 never, negative at once, up to 30 days relative, beyond that absolute Unix seconds.
 /// A text wire sends 32 signed bits (of a longer number its low ones), the binary wire 32 unsigned bits. The
@@ -37,6 +40,8 @@ pub enum Request<'a> {
     Delete(Delete<'a>),
     /// `incr decr`, `ma`, binary increment and decrement.
     Arith(Arith<'a>),
+    /// `ml`, which memcached does not have.
+    Check(Check<'a>),
     /// `touch`, binary touch.
     Touch(Touch<'a>),
     /// `me`: an item's metadata, without a bump.
@@ -45,6 +50,8 @@ pub enum Request<'a> {
     Flush(Flush<'a>),
     /// `mn`, binary noop: a barrier that answers once everything before it has.
     Noop(Reply<'a>),
+    /// `mi`: tell this connection when keys change that are leased to it.
+    Subscribe(Reply<'a>),
     /// `version`.
     Version(Reply<'a>),
     /// `verbosity LEVEL`.
@@ -77,8 +84,42 @@ pub struct Get<'a> {
     pub value: bool,
     /// `mg u`: do not count this as an access.
     pub no_bump: bool,
+    /// `mg A`: announce the next change of the key. [`lease`](Get::lease) tells to which subscription.
+    pub announce: bool,
     /// How to answer each key (and, on the classic wire, the end).
     pub reply: Reply<'a>,
+}
+
+/// A wish to be told when a key changes: `mg A<subscription>:<token>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The number of the subscription, as `mi` told it.
+    pub subscription: u64,
+    /// The client's own number for the key, by which the change is announced.
+    pub token: u64,
+}
+
+impl Lease {
+    /// Reads `<subscription>:<token>`, two decimal numbers of 64 bits.
+    pub(crate) fn read(argument: &[u8]) -> Option<Lease> {
+        let colon = argument.iter().position(|byte| *byte == b':')?;
+        let (subscription, token) = (argument.get(..colon)?, argument.get(colon + 1..)?);
+        Some(Lease { subscription: number(subscription)?, token: number(token)? })
+    }
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    if is_number { std::str::from_utf8(digits).ok()?.parse().ok() } else { None }
+}
+
+impl Get<'_> {
+    /// The lease that the request asks for, if it asks for one.
+    pub fn lease(&self) -> Option<Lease> {
+        let Reply::Meta { flags, .. } = &self.reply else { return None };
+        let token = Tokens::new(flags).find(|token| token.first() == Some(&b'A'));
+        token.filter(|_| self.announce).and_then(|token| Lease::read(token.get(1..)?))
+    }
 }
 
 /// How a store treats the present item.
@@ -163,6 +204,19 @@ pub struct Arith<'a> {
     pub reply: Reply<'a>,
 }
 
+/// Ask whether a cost may pass a rate limit, and count it if so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check<'a> {
+    /// The key of the item that holds the limit's state.
+    pub key: Key<'a>,
+    /// The limit.
+    pub limit: Limit,
+    /// How much is to pass; 0 counts nothing.
+    pub cost: u64,
+    /// How to answer: [`Reply::verdict`].
+    pub reply: Reply<'a>,
+}
+
 /// Change an item's expiry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Touch<'a> {
@@ -200,10 +254,12 @@ impl<'a> Request<'a> {
             Request::Store(store) => &store.reply,
             Request::Delete(delete) => &delete.reply,
             Request::Arith(arith) => &arith.reply,
+            Request::Check(check) => &check.reply,
             Request::Touch(touch) => &touch.reply,
             Request::Debug(debug) => &debug.reply,
             Request::Flush(flush) => &flush.reply,
             Request::Noop(reply)
+            | Request::Subscribe(reply)
             | Request::Version(reply)
             | Request::Verbosity(_, reply)
             | Request::Quit(reply)

@@ -18,14 +18,17 @@ pub const BAD_DELTA: &str = "CLIENT_ERROR invalid numeric delta argument";
 /// `incr`, `decr`, `ma` of a value that is no number.
 pub const NON_NUMERIC: &str = "CLIENT_ERROR cannot increment or decrement non-numeric value";
 
+/// `mi` when there are as many subscriptions as there may be. Larder's own.
+pub const TOO_MANY_SUBSCRIPTIONS: &str = "SERVER_ERROR too many subscriptions; raise --lease-memory";
+
 /// More meta tokens than allowed.
 pub const META_TOO_MANY: &str = "CLIENT_ERROR options flags are too long";
 /// A meta flag given twice.
 pub const META_DUPLICATE: &str = "CLIENT_ERROR duplicate flag";
 /// A meta flag that does not exist.
 pub const META_INVALID: &str = "CLIENT_ERROR invalid flag";
-/// `ma`: whatever is wrong with its flags.
-pub const META_ARITH_INVALID: &str = "CLIENT_ERROR invalid or duplicate flag";
+/// `md` and `ma`: whatever is wrong with a single flag.
+pub const META_INVALID_OR_DUPLICATE: &str = "CLIENT_ERROR invalid or duplicate flag";
 /// A meta flag whose token is no number.
 pub const META_BAD_TOKEN: &str = "CLIENT_ERROR bad token in command line format";
 /// An opaque token that is too long.
@@ -40,6 +43,13 @@ pub const META_ARITH_MODE: &str = "CLIENT_ERROR invalid mode for ma M token";
 pub const META_BAD_INITIAL: &str = "CLIENT_ERROR invalid numeric initial value";
 /// `ma D` that is no number.
 pub const META_BAD_DELTA: &str = "CLIENT_ERROR invalid numeric delta value";
+
+/// `ml` without a count or a period.
+pub const LIMIT_INCOMPLETE: &str = "CLIENT_ERROR ml needs a limit: L and P";
+/// `ml M` with an unknown mode.
+pub const LIMIT_MODE: &str = "CLIENT_ERROR invalid mode for ml M token";
+/// `ml` of an item that holds something else.
+pub const NOT_A_LIMIT: &str = "CLIENT_ERROR the item holds no rate limit";
 
 /// The item is larger than the server stores.
 pub const TOO_LARGE: &str = "SERVER_ERROR object too large for cache";
@@ -80,8 +90,14 @@ pub const CRAWLER_BAD_CLASS: &str = "BADCLASS invalid class id";
 pub const CRAWLER_DISABLED: &str = "CLIENT_ERROR lru crawler disabled";
 /// `slabs reassign` when there is nothing to move.
 pub const SLABS_NO_SPARE: &str = "NOSPARE source class has no spare pages";
-/// `watch`, which is allowed and not served.
-pub const WATCH_NOT_IMPLEMENTED: &str = "CLIENT_ERROR watch is not implemented";
+/// `watch` is disabled.
+pub const WATCH_NOT_ALLOWED: &str = "CLIENT_ERROR watch commands not allowed";
+/// `watch` behind a command whose reply has not been sent.
+pub const WATCH_PIPELINED: &str = "ERROR cannot pipeline other commands before watch";
+/// `watch` when there are as many watchers as there may be.
+pub const WATCH_TOO_MANY: &str = "WATCHER_TOO_MANY log watcher limit reached";
+/// `watch` when there is no memory for another watcher.
+pub const WATCH_FAILED: &str = "WATCHER_FAILED failed to add log watcher";
 /// `stats detail` with anything else.
 pub const STATS_DETAIL_USAGE: &str = "CLIENT_ERROR usage: stats detail on|off|dump";
 /// `stats detail` is disabled.

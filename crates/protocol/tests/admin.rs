@@ -20,6 +20,7 @@ fn admin(line: &str) -> String {
                 format!("{} = {}", option.escape_ascii(), value.escape_ascii())
             }
             Admin::RefreshCerts(_) => "refresh".into(),
+            Admin::Cluster(_) => "cluster".into(),
             Admin::DebugTime(clock, _) => format!("{clock:?}"),
         },
         other => panic!("{other:?}"),
@@ -123,6 +124,10 @@ fn the_rest() {
         refused(nonsense, "ERROR");
     }
     assert_eq!(admin("refresh_certs"), "refresh");
+    assert_eq!(admin("config get cluster"), "cluster");
+    for line in ["config", "config get", "config get nodes", "config set cluster", "config get cluster 1"] {
+        refused(line, "ERROR");
+    }
     assert_eq!(admin("debugtime p"), format!("{:?}", Clock::Pause));
     assert_eq!(admin("debugtime r"), format!("{:?}", Clock::Resume));
     assert_eq!(admin("debugtime -30"), format!("{:?}", Clock::Shift(-30)));

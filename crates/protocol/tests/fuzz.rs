@@ -56,6 +56,12 @@ const WORDS: &[&[u8]] = &[
     b"ms ",
     b"md ",
     b"ma ",
+    b"ml ",
+    b"L5 ",
+    b"P1000 ",
+    b"B2 ",
+    b"MG ",
+    b"MS ",
     b"mn",
     b"me ",
     b"watch ",
@@ -164,7 +170,9 @@ fn nothing_breaks_the_parser() {
     let mut random = Random(SEED);
     let start = Instant::now();
     let mut inputs = 0u64;
-    while inputs < INPUTS_MIN || start.elapsed() < TIME {
+    let time = std::env::var("LARDER_FUZZ_SECONDS").ok().map(|text| text.parse().expect("whole seconds"));
+    let time = time.map_or(TIME, Duration::from_secs);
+    while inputs < INPUTS_MIN || start.elapsed() < time {
         let mut data = match random.below(8) {
             0 => (0..random.below(200)).map(|_| random.next() as u8).collect(),
             1 | 2 => packets(&mut random),

@@ -292,6 +292,20 @@ fn q_hides_what_each_command_expects_and_never_errors() {
 }
 
 #[test]
+fn md_and_ma_have_one_line_for_all_faults_of_single_flags() {
+    for verb in ["md", "ma"] {
+        for flags in ["q q", "!", "Tx", "Cx", "Fx", "b"] {
+            let line = said(format!("{verb} k:k {flags}\r\n").as_bytes()).0;
+            assert_eq!(line, b"CLIENT_ERROR invalid or duplicate flag\r\n", "{verb} {flags}");
+        }
+        let many = format!("{verb} k{}\r\n", " O1".repeat(25));
+        assert_eq!(said(many.as_bytes()).0, b"CLIENT_ERROR options flags are too long\r\n");
+        let long = format!("{verb} {} q q\r\n", "k".repeat(251));
+        assert_eq!(said(long.as_bytes()).0, b"CLIENT_ERROR bad command line format\r\n");
+    }
+}
+
+#[test]
 fn bare_lf_and_any_number_of_blanks_are_tolerated() {
     assert_eq!(keys(b"get lf\n"), [b"lf"]);
     assert_eq!(keys(b"  get  a   b  \r\n"), [b"a", b"b"]);
@@ -299,7 +313,7 @@ fn bare_lf_and_any_number_of_blanks_are_tolerated() {
     assert_eq!(store(b"set lf 0 0 2\nhi\r\n").value, b"hi");
     assert!(matches!(request(b"stats \r\n"), Request::Stats(b"", _)));
     assert!(matches!(request(b"flush_all \r\n"), Request::Flush(_)));
-    assert_eq!(said(b"config get cluster\n").0, b"ERROR\r\n");
+    assert_eq!(said(b"config get nodes\n").0, b"ERROR\r\n");
     assert_eq!(said(b"mn\n").0, b"MN\r\n");
 }
 
@@ -332,7 +346,7 @@ fn a_long_line_that_is_all_there_is_served() {
 
 #[test]
 fn unknown_verbs_are_error_malformed_known_ones_client_error() {
-    for unknown in ["GET a", "bget a", "config get cluster", "mx a", "getx a", "foo", "SET a 0 0 1"] {
+    for unknown in ["GET a", "bget a", "config get nodes", "mx a", "getx a", "foo", "SET a 0 0 1"] {
         assert_eq!(said(format!("{unknown}\r\n").as_bytes()).0, b"ERROR\r\n", "{unknown}");
     }
     for malformed in [
@@ -499,6 +513,8 @@ fn browsers_get_nothing() {
         assert_eq!(said(format!("{line}\r\nmn\r\n").as_bytes()), (vec![], true), "{line}");
     }
     assert_eq!(said(b"HTTP/1.0\r\n"), (b"ERROR\r\n".to_vec(), false));
+    let hello = b"\x16\x03\x01\x02\x00 session\r\nset k 0 0 1\r\nx\r\n";
+    assert_eq!(said(hello), (Vec::new(), true), "nothing within a TLS hello is executed");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The least that answers gets from an SSD: sockets by epoll, one direct read of 4 KiB a get by the same I/O
 //! queue as the daemon's, one thread; no store, no index, no checks, one made-up value for every key. What a
-//! get costs Larder beyond this is Larder's own; `scripts/proof/server` measures both.
+//! get costs Larder beyond this is Larder's own; `scripts/proof/targets` measures both.
 //!
 //! `bare FILE MIB VALUE_BYTES` fills FILE, listens on a port of 127.0.0.1 that the kernel picks, and names it in
 //! the file of `MEMCACHED_PORT_FILENAME`, as memcached does.

@@ -7,7 +7,6 @@
 //!
 //! Until the file is read, the table is empty, and every login fails.
 
-mod file;
 mod rights;
 mod table;
 mod throttle;
@@ -18,8 +17,13 @@ use std::time::{Duration, Instant};
 
 pub use rights::{Rights, Role};
 
-use table::Table;
+use table::{LINE_BYTES_MAX, Table, USERS_MAX};
 use throttle::Throttle;
+
+use crate::small_file;
+
+/// The most bytes of the file: every user on the longest line, in a section of its own.
+const BYTES_MAX: u64 = 2 * (USERS_MAX * (LINE_BYTES_MAX + 2)) as u64;
 
 /// The users of a daemon, and how many logins failed of late.
 pub struct Auth {
@@ -50,10 +54,12 @@ impl Auth {
     /// The problem with the file and its remedy. The users are the same as before then.
     pub fn load(&self) -> Result<Loaded, String> {
         let shown = self.path.display();
-        let (bytes, warning) = file::read(&self.path).map_err(|problem| format!("{shown}: {problem}"))?;
-        let table = Table::parse(&bytes).map_err(|problem| format!("{shown}: {problem}"))?;
+        let file =
+            small_file::read(&self.path, BYTES_MAX).map_err(|problem| format!("{shown}: {problem}"))?;
+        let table = Table::parse(&file.bytes).map_err(|problem| format!("{shown}: {problem}"))?;
         let users = table.users();
         *self.table.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(table);
+        let warning = small_file::exposure(file.mode);
         Ok(Loaded { users, warning: warning.map(|warning| format!("{shown}: {warning}")) })
     }
 

@@ -12,7 +12,8 @@
 //! ```
 //! The last claims finish work that has begun: a request that was received needs room for its reply, a reply for
 //! its read. So each [`Claim`] may fill the budget only up to its own limit, and the claims that follow from it
-//! always find room. A light peer, one that was served less than its share, finds room where others do not.
+//! always find room. A light peer, one that was served less than its share, finds room where others do not. The one
+//! long line that always finds room lies beyond the limit, so that it takes nobody's.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -83,10 +84,17 @@ impl Budget {
         }
     }
 
+    /// Returns the bytes that a claim finds in use, of so many: the one long line that always finds room leaves
+    /// theirs to others.
+    fn counted(&self, used: u64) -> u64 {
+        let lone = if self.lines.load(Relaxed) > 0 { LINE_BYTES_MAX as u64 } else { 0 };
+        used.saturating_sub(lone)
+    }
+
     /// Returns whether `bytes` could be taken now. Takes nothing.
     #[inline]
     pub fn has_room(&self, bytes: u64, claim: Claim) -> bool {
-        self.used() + bytes <= self.ceiling(claim)
+        self.counted(self.used()) + bytes <= self.ceiling(claim)
     }
 
     /// Takes `bytes` if there is room. A read that is large relative to the whole budget finds room as soon as at
@@ -95,8 +103,9 @@ impl Budget {
     pub fn take(&self, bytes: u64, claim: Claim) -> bool {
         let ceiling = self.ceiling(claim);
         let fits = |used: u64| {
-            let alone = matches!(claim, Claim::Finish { .. }) && used <= self.limit / 4;
-            (used + bytes <= ceiling || alone).then_some(used + bytes)
+            let counted = self.counted(used);
+            let alone = matches!(claim, Claim::Finish { .. }) && counted <= self.limit / 4;
+            (counted + bytes <= ceiling || alone).then_some(used + bytes)
         };
         self.used.fetch_update(Relaxed, Relaxed, fits).is_ok()
     }
@@ -189,12 +198,14 @@ pub(crate) fn drive_bytes_max(receive_bytes: usize, output_bytes: usize, value_b
 }
 
 /// Returns the memory that a daemon takes besides `-m` and `--conn-memory`, in bytes: a fixed part that follows
-/// from the number of threads and connections, whatever peers do.
-pub fn fixed_bytes(threads: usize, connections: u32) -> u64 {
-    let thread = drive_bytes_max(RECEIVE_BYTES, OUTPUT_BYTES, LOG_RECORD_BYTES_MAX) * 2 + THREAD_BYTES;
+/// from the number of threads and connections, and from whether they speak TLS, whatever peers do.
+pub fn fixed_bytes(threads: usize, connections: u32, speaks_tls: bool) -> u64 {
+    let (tls_thread, tls_connection) =
+        if speaks_tls { (TLS_THREAD_BYTES, TLS_CONNECTION_BYTES) } else { (0, 0) };
+    let drives = drive_bytes_max(RECEIVE_BYTES, OUTPUT_BYTES, LOG_RECORD_BYTES_MAX) * 2;
     PROCESS_BYTES
-        + thread as u64 * threads as u64
-        + CONNECTION_BYTES * u64::from(connections)
+        + (drives + THREAD_BYTES + tls_thread) as u64 * threads as u64
+        + (CONNECTION_BYTES + tls_connection) * u64::from(connections)
         + LONE_READ_BYTES
         + LINE_BYTES_MAX as u64
 }
@@ -206,12 +217,18 @@ pub fn slab_bytes(limit_bytes: u64, threads: usize) -> u64 {
     share.clamp(SLAB_BYTES_MIN, SLAB_BYTES_MAX)
 }
 
+/// The most memory of the HTTP interface: each of its connections holds a request, or an answer with all metrics.
+pub const HTTP_BYTES: u64 = 8 << 20;
 /// The program, its libraries, and the memory that the allocator keeps for later.
 const PROCESS_BYTES: u64 = 16 << 20;
 /// A thread's stack and I/O queue.
 const THREAD_BYTES: usize = 256 << 10;
 /// A connection that holds nothing.
 const CONNECTION_BYTES: u64 = 1536;
+/// A thread's buffers for records.
+const TLS_THREAD_BYTES: usize = 256 << 10;
+/// The TLS of a connection that holds nothing: its keys, and a client's certificate of usual size.
+const TLS_CONNECTION_BYTES: u64 = 4 << 10;
 /// The one read by which the budget may be exceeded: of the largest item on the SSD, with its pages' headers.
 const LONE_READ_BYTES: u64 = SSD_VALUE_BYTES_MAX as u64 / 4 * 5;
 const SLAB_BYTES_MIN: u64 = 64 << 10;
@@ -241,6 +258,17 @@ mod tests {
         assert!(budget.has_room(100, Claim::Input) && !budget.has_room(101, Claim::Input));
         budget.exchange(100, 0);
         assert_eq!((budget.used(), budget.progress()), (0, 0));
+    }
+
+    #[test]
+    fn one_long_line_leaves_others_their_room() {
+        let budget = Budget::new(1 << 20);
+        assert!(budget.take_line() && !budget.take_line());
+        assert!(budget.take(64 << 10, Claim::Input) && budget.take(64 << 10, OUTPUT));
+        budget.end_line();
+        assert!(!budget.has_room(1, Claim::Input), "until its bytes are given back, too");
+        budget.give(LINE_BYTES_MAX as u64);
+        assert!(budget.has_room(1, Claim::Input));
     }
 
     #[test]

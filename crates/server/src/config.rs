@@ -5,7 +5,7 @@
 //!    |
 //! sources.rs              command line, environment, file  -> layer.rs   raw values with origins
 //!    |                                                            |
-//! values.rs listen.rs ssd.rs   texts to values               resolve.rs  bounds, conflicts; typed.rs
+//! values.rs listen.rs ssd.rs tls.rs http.rs to values               resolve.rs  bounds, conflicts; typed.rs
 //!    |                                                            |
 //! help.rs show.rs         pages and example, off the tables  resolved.rs `Config`
 //!                                                                 |
@@ -19,6 +19,7 @@
 
 mod error;
 mod help;
+mod http;
 mod layer;
 mod listen;
 mod option;
@@ -29,6 +30,7 @@ mod settings;
 mod show;
 mod sources;
 mod ssd;
+mod tls;
 mod typed;
 mod values;
 mod words;
@@ -39,11 +41,14 @@ use std::path::{Path, PathBuf};
 
 pub use error::ConfigError;
 pub use help::{COMPATIBLE_VERSION, VERSION};
+pub use http::{HTTP_PORT, HttpAddress, HttpOptions};
 pub use layer::Origin;
-pub use listen::Listen;
+pub use listen::{Listen, ListenTls, Protocol};
 pub use option::Id;
-pub use resolved::{Config, Io, Personality, Protocol, TcpPort, UnixSocket};
+pub use resolved::{Config, Io, Personality, TcpPort, UnixSocket};
+pub use show::{ShownValue, values_of};
 pub use ssd::{SsdPath, SsdShare};
+pub use tls::{ClientCertificates, KeyFormat, TlsOptions};
 pub use values::{rate, show_size, size};
 
 use layer::Layer;

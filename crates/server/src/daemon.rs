@@ -18,9 +18,10 @@ use crate::config::{Config, Io};
 use crate::listener::Listener;
 use crate::shared::Shared;
 use crate::startup::notice::{self, Notice};
-use crate::startup::{descriptors, greeting, listen, memory, ssd, users};
+use crate::startup::{cluster, descriptors, greeting, http as http_socket, listen, memory, ssd, tls, users};
+use crate::wear::Wear;
 use crate::worker::{Inbox, Worker};
-use crate::{budget, log, process};
+use crate::{budget, http, log, process};
 
 /// Reads and writes that one worker may have under way.
 const QUEUE_DEPTH: u32 = 256;
@@ -43,12 +44,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
         false => None,
     };
     log::start();
-    // Before a file is made that the memory could not index.
-    if let Some(spans) = ssd::foreseen(&config) {
-        Store::check_sizes(&memory::store_config(&config, spans.clone(), 0))
-            .map_err(|error| memory::refused(&config, &spans, &error))?;
-    }
-    memory::check_options(&config)?;
+    check_memory(&config)?;
     let bound = listen::bind(&config)?;
     let mut ssd = ssd::open(&config)?;
     // Before root is given up: only root may raise a hard limit.
@@ -61,7 +57,9 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     }
     let (kind, io) = io_kind(&config, ssd.files.is_empty())?;
     // As the user that reads it again on SIGHUP.
-    let users = users::open(&config)?;
+    let (users, tls) = (users::open(&config)?, tls::open(&config)?);
+    let cluster = cluster::open(&config)?;
+    let (http, http_name) = serve_http(&config)?;
     let memory::Opened { store, clock, saving, said } = memory::open_store(&config, &mut ssd)?;
     // From here on a signal ends the daemon in order, although the signal is read later.
     let signals =
@@ -70,18 +68,25 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     // Last of all that can fail: a daemon whose files can be read serves.
     let notices = announce(&config, &listeners)?;
     let mut shared = Shared::new(store, clock, config, io);
-    shared.auth = users;
+    (shared.auth, shared.tls, shared.cluster) = (users, tls, cluster);
     let shared = Arc::new(shared);
     if let Some(port) = listeners.iter().find_map(|listener| listener.port) {
         shared.tcp_port.store(u32::from(port), Relaxed);
     }
-    greeting::greet(&shared, &listeners, &ssd, said);
+    greeting::greet(&shared, (&listeners, http_name), &ssd, said);
+    if let Some(http) = &http {
+        http.serve(shared.clone());
+    }
     if let Some(background) = background {
         log::flush();
         background.serving().map_err(|error| format!("cannot leave the terminal: {error}"))?;
     }
     let listeners = Arc::new(listeners);
-    let result = serve(&shared, listeners.clone(), ssd.devices(), kind, signals);
+    let files = ssd.devices();
+    let wear = Wear::start(&shared, files.clone())?;
+    let devices = files.into_iter().map(|file| file as Arc<dyn Device>).collect();
+    let result = serve(&shared, listeners.clone(), devices, kind, signals);
+    wear.end();
     // A worker that has not ended still has the listeners.
     listeners.iter().for_each(Listener::remove_file);
     drop(notices);
@@ -94,6 +99,25 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
         Some(saving) => save(&shared, &saving),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Begins to serve HTTP, if it is to be served: before the store is open, so that a probe can tell a daemon that
+/// starts from one that is gone. Returns its address too.
+fn serve_http(config: &Config) -> Result<(Option<http::Server>, Option<String>), String> {
+    let Some(listener) = http_socket::listen(config)? else { return Ok((None, None)) };
+    let Some(options) = config.http.clone() else { return Ok((None, None)) };
+    let name = listener.name.clone();
+    let server = http::Server::start(listener, http::State::new(options));
+    Ok((Some(server.map_err(|error| format!("--http: {error}"))?), Some(name)))
+}
+
+/// Checks sizes and the options of the memory file, before a file is made that the memory could not index.
+fn check_memory(config: &Config) -> Result<(), String> {
+    if let Some(spans) = ssd::foreseen(config) {
+        Store::check_sizes(&memory::store_config(config, spans.clone(), 0))
+            .map_err(|error| memory::refused(config, &spans, &error))?;
+    }
+    memory::check_options(config)
 }
 
 /// Writes the files by which other programs find the daemon.
@@ -137,6 +161,8 @@ fn serve(
                 break;
             }
             users::reload(stopper.auth.as_ref());
+            tls::reload(stopper.tls.as_ref());
+            cluster::reload(stopper.cluster.as_ref());
         }
     });
     let result = work(shared, listeners, devices, kind);
@@ -157,9 +183,8 @@ fn work(
 ) -> Result<usize, String> {
     let inboxes: Result<Vec<_>, _> = (0..shared.config.threads).map(|_| Inbox::new()).collect();
     let inboxes = Arc::new(inboxes.map_err(|error| format!("cannot make an event descriptor: {error}"))?);
-    for inbox in inboxes.iter() {
-        shared.add_waker(inbox.waker().map_err(|error| error.to_string())?);
-    }
+    let wakers: Result<Vec<_>, _> = inboxes.iter().map(Inbox::waker).collect();
+    shared.set_wakers(wakers.map_err(|error| error.to_string())?);
     let (ended, ends) = mpsc::channel();
     for number in 0..shared.config.threads {
         let (shared, inboxes, listeners) = (shared.clone(), inboxes.clone(), listeners.clone());

@@ -2,26 +2,43 @@
 //!
 //! In reading order: [`config`] (options to values), [`daemon`] (start and stop), [`startup`] (everything that
 //! runs once), [`worker`] (one event loop), [`session`] (one connection, sans-IO: the wire and the store meet
-//! there), [`shared`] and [`counters`] (the state of all workers), [`auth`] (users and what they may do),
-//! [`budget`] (the bound on the memory of all workers), [`log`] (lines on standard error). Imports point to the
-//! right only:
+//! there), [`shared`], [`counters`] and [`latency`] (the state of all workers, their counts and their times),
+//! [`auth`] (users and what they may do), [`tls`] (certificates, and the records of connections), [`leases`] (which
+//! changes are announced to whom), [`watchers`] (which events are shown to whom), [`mail`] (the connections that a
+//! worker has news for), [`roster`] (the list of connections), [`budget`] (the bound on the memory of all workers),
+//! [`http`] and [`metrics`] (what operators read), [`wear`] (what was written to the SSD over its life), [`log`]
+//! (lines on standard error). Imports point to the right only:
 //!
 //! ```text
-//!   daemon --> startup ------------+--> shared --> auth, clock, counters, prefixes, config --> budget
-//!          \-> worker --> session --+
+//!   daemon --> startup --> http --> metrics --> session --> shared --> auth, tls, clock, prefixes, roster
+//!          |-> worker ----------------------/            /        |--> config --> budget
+//!          \-> wear -----------------------------------/         |--> leases, watchers --> mail
+//!                                                                 \--> latency --> histogram --> counters
 //! ```
 
 pub mod auth;
 pub mod budget;
 pub mod clock;
+pub mod cluster;
 pub mod config;
 pub mod counters;
 pub mod daemon;
+pub mod histogram;
+pub mod http;
+pub mod latency;
+pub mod leases;
 pub mod listener;
 pub mod log;
+pub mod mail;
+pub mod metrics;
 pub mod prefixes;
 pub mod process;
+pub mod roster;
 pub mod session;
 pub mod shared;
+pub mod small_file;
 pub mod startup;
+pub mod tls;
+pub mod watchers;
+pub mod wear;
 pub mod worker;

@@ -5,6 +5,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use crate::config::{ListenTls, Protocol};
+
 /// A socket that listens.
 pub struct Listener {
     /// The socket, non-blocking.
@@ -13,6 +15,10 @@ pub struct Listener {
     pub name: String,
     /// Its TCP port, if it has one.
     pub port: Option<u16>,
+    /// Whether its connections speak TLS.
+    pub tls: ListenTls,
+    /// The protocol of its connections.
+    pub protocol: Protocol,
     /// Whether other hosts may reach it.
     pub is_exposed: bool,
     /// The file of a Unix socket: its device and inode.

@@ -1,4 +1,5 @@
-//! The daemon `larder`: reads its configuration and runs. It ends with the exit codes that `--help` lists.
+//! The command `larder`: with a verb, that of the crate `larder_cli`; without one, the daemon, which reads its
+//! configuration and runs. It ends with the exit codes that `--help` lists.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -7,6 +8,10 @@ use larder_server::config::{self, Command, Surroundings};
 use larder_server::{daemon, log};
 
 fn main() -> ExitCode {
+    let args: Vec<_> = std::env::args_os().collect();
+    if let Some(code) = larder_cli::run(&args) {
+        return code;
+    }
     let code = run();
     log::flush();
     code

@@ -22,12 +22,16 @@ pub enum Event {
 }
 
 /// One prefix's counts.
-#[derive(Clone, Copy, Debug, Default)]
-struct PrefixCounts {
-    gets: u64,
-    hits: u64,
-    sets: u64,
-    deletes: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PrefixCounts {
+    /// Reads.
+    pub gets: u64,
+    /// Reads that found their item.
+    pub hits: u64,
+    /// Stores.
+    pub sets: u64,
+    /// Deletes.
+    pub deletes: u64,
 }
 
 #[derive(Default)]
@@ -107,6 +111,24 @@ impl Prefixes {
         lines
     }
 
+    /// Returns at most `most` prefixes with their counts, those with the most commands first.
+    pub fn top(&self, most: usize) -> Vec<(Vec<u8>, PrefixCounts)> {
+        type Counted<'a> = (&'a [u8], PrefixCounts);
+        let table = self.lock();
+        let commands = |counted: &Counted<'_>| counted.1.gets + counted.1.sets + counted.1.deletes;
+        // Equal counts are in the order of their names, so that they do not change places.
+        let order =
+            |a: &Counted<'_>, b: &Counted<'_>| commands(b).cmp(&commands(a)).then_with(|| a.0.cmp(b.0));
+        let mut all: Vec<Counted<'_>> =
+            table.prefixes.iter().map(|(prefix, counts)| (prefix.as_ref(), *counts)).collect();
+        if all.len() > most {
+            all.select_nth_unstable_by(most, order);
+            all.truncate(most);
+        }
+        all.sort_unstable_by(order);
+        all.into_iter().map(|(prefix, counts)| (prefix.to_vec(), counts)).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, PrefixTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,6 +152,21 @@ mod tests {
             prefixes.count(format!("{i:0200}:key").as_bytes(), Event::Set);
         }
         assert_eq!(prefixes.lock().prefixes.len(), PREFIX_BYTES_MAX / 200);
+    }
+
+    #[test]
+    fn the_top_prefixes_are_those_with_the_most_commands() {
+        let prefixes = Prefixes::new(b':', true);
+        for (key, times) in [("b:1", 2), ("c:1", 2), ("a:1", 2), ("d:1", 5), ("e:1", 1)] {
+            (0..times).for_each(|_| prefixes.count(key.as_bytes(), Event::Miss));
+        }
+        prefixes.count(b"e:2", Event::Hit);
+        let names = |most| prefixes.top(most).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(3), [b"d", b"a", b"b"]);
+        assert_eq!(names(9), [b"d", b"a", b"b", b"c", b"e"]);
+        assert!(names(0).is_empty());
+        let counts = PrefixCounts { gets: 2, hits: 1, ..PrefixCounts::default() };
+        assert_eq!(prefixes.top(5)[4], (b"e".to_vec(), counts));
     }
 
     #[test]

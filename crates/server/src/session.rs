@@ -24,6 +24,8 @@ mod output;
 mod read;
 mod receive;
 mod run;
+mod subscribe;
+mod watch;
 
 use std::time::Instant;
 
@@ -33,13 +35,17 @@ use larder_store::{OnFull, ReadPlan, Seconds};
 use crate::budget::{Budget, LINE_BYTES_MAX};
 use crate::config::{Config, Protocol};
 use crate::counters::Counters;
+use crate::latency::Latencies;
 use crate::shared::Shared;
 
 use input::Input;
 use login::Guard;
 use read::{LoadedRead, PENDING_BYTES_MAX, PENDING_MAX, PendingGet};
 use receive::Receiving;
+use subscribe::Subscribed;
+use watch::Watching;
 
+pub use commands::{Lines, all_figures, statistics};
 pub use larder_protocol::text::TOO_MANY_CONNECTIONS;
 pub use output::Output;
 pub use read::{Memory, ReadBuffer, Ticket};
@@ -50,8 +56,12 @@ pub struct Ctx<'a> {
     pub shared: &'a Shared,
     /// The descriptor of the connection, which names it in the lines of `-vv`.
     pub connection: i32,
+    /// The number of the worker, and of the connection in it.
+    pub place: (usize, u64),
     /// This worker's counters.
     pub counters: &'a Counters,
+    /// This worker's histograms.
+    pub latencies: &'a Latencies,
     /// The current second, for expiry.
     pub now: Seconds,
     /// The current instant, for waits.
@@ -90,6 +100,8 @@ pub enum Wait {
     Drain,
     /// It waits for memory to receive the rest of a long line: see [`Session::receive_line`].
     Line,
+    /// It watches events: nothing that its peer sends is executed any more.
+    Watch,
     /// The answer to its login waits. Call [`Session::resume`] now and then.
     Login,
 }
@@ -127,6 +139,12 @@ pub struct Session {
     loaded: Option<LoadedRead>,
     /// Since when the request at the front waits for room.
     room_since: Option<Instant>,
+    /// Whether the request at the front has waited for room, a turn or a read.
+    has_waited: bool,
+    /// Since when a request waits for its turn to read.
+    turn_since: Option<Instant>,
+    /// Since when the request at the front has needed a read.
+    read_since: Option<Instant>,
     /// The length of the request at the front of the input, if it was parsed just now; else 0.
     expected: usize,
     /// Other connections wait for a turn to read.
@@ -140,6 +158,12 @@ pub struct Session {
     executed: usize,
     /// Memory for a whole line is taken for the request at the front.
     has_line: bool,
+    /// The subscription to changes of leased keys.
+    subscribed: Option<Box<Subscribed>>,
+    /// The listing of connections that the request at the front asked for.
+    connection_listing: Option<Box<commands::ConnectionListing>>,
+    /// The watching of events.
+    watching: Option<Box<Watching>>,
     /// The listing of keys that the request at the front asked for.
     listing: Option<Box<commands::KeyListing>>,
     /// Bytes taken from the budget since [`take_claimed`](Self::take_claimed).
@@ -155,9 +179,14 @@ const REQUEST_COST_BYTES: usize = 4096;
 impl Session {
     /// Returns the session of a new connection.
     pub fn new(config: &Config) -> Session {
+        Session::speaking(config, config.protocol)
+    }
+
+    /// Returns the session of a new connection that speaks `protocol`.
+    pub fn speaking(config: &Config, protocol: Protocol) -> Session {
         Session {
             guard: config.auth_file.is_some().then(Box::default),
-            wire: match config.protocol {
+            wire: match protocol {
                 Protocol::Auto => None,
                 Protocol::Ascii => Some(Wire::Text),
                 Protocol::Binary => Some(Wire::Binary),
@@ -174,6 +203,9 @@ impl Session {
             next_ticket: 0,
             loaded: None,
             room_since: None,
+            has_waited: false,
+            turn_since: None,
+            read_since: None,
             expected: 0,
             reads_are_scarce: false,
             closing: false,
@@ -183,6 +215,9 @@ impl Session {
             has_line: false,
             claimed: 0,
             listing: None,
+            connection_listing: None,
+            subscribed: None,
+            watching: None,
         }
     }
 
@@ -203,7 +238,7 @@ impl Session {
 
     /// Returns whether bytes from the peer are wanted now.
     pub fn wants_input(&self) -> bool {
-        !self.closing && !self.more && self.wait == Wait::None
+        !self.closing && !self.more && matches!(self.wait, Wait::None | Wait::Watch)
     }
 
     /// Returns whether there is input to execute in another turn.
@@ -231,6 +266,8 @@ impl Session {
         self.closing = true;
         self.receiving = None;
         self.listing = None;
+        self.connection_listing = None;
+        self.watching = None;
     }
 
     /// Returns whether there is no partial request and no waiting reply.
@@ -238,9 +275,9 @@ impl Session {
         self.input.is_empty() && self.pending.is_empty() && self.out.is_empty() && self.receiving.is_none()
     }
 
-    /// Returns whether it can continue only when the peer sends more.
+    /// Returns whether it can continue only when the peer sends more. One that watches wants nothing from its peer.
     pub fn awaits_peer(&self) -> bool {
-        self.wants_input() && self.pending.is_empty() && self.out.is_empty()
+        self.watching.is_none() && self.wants_input() && self.pending.is_empty() && self.out.is_empty()
     }
 
     /// Returns the bytes of memory it holds.
@@ -249,7 +286,31 @@ impl Session {
         let pending = self.pending.capacity() * size_of::<PendingGet>() + keys;
         let loaded = self.loaded.as_ref().map_or(0, LoadedRead::memory_bytes);
         let listing = self.listing.as_ref().map_or(0, |listing| listing.memory_bytes());
-        self.input.capacity() + self.out.capacity() + pending + loaded + listing
+        let connections = self.connection_listing.as_ref().map_or(0, |listing| listing.memory_bytes());
+        let listing = listing + connections;
+        let watching = self.watching.as_ref().map_or(0, |watching| watching.memory_bytes());
+        self.input.capacity() + self.out.capacity() + pending + loaded + listing + watching
+    }
+
+    /// Returns memcached's word for what it does.
+    pub fn state(&self) -> &'static str {
+        if self.closing {
+            "conn_closing"
+        } else if self.watching.is_some() {
+            "conn_watch"
+        } else if self.wait == Wait::Read || !self.pending.is_empty() {
+            "conn_io_queue"
+        } else if !self.out.is_empty() {
+            "conn_mwrite"
+        } else if self.swallow > 0 {
+            "conn_swallow"
+        } else if self.receiving.is_some() || self.input.missing() > 0 {
+            "conn_nread"
+        } else if self.wire.is_none() {
+            "conn_new_cmd"
+        } else {
+            "conn_read"
+        }
     }
 
     /// Returns whether a large value is being received.
@@ -299,7 +360,7 @@ impl Session {
         if had_line && used > 0 {
             self.end_line(&ctx.shared.budget);
         }
-        if self.closing {
+        if self.closing || self.wait == Wait::Watch {
             self.input = Input::default();
             self.more = false;
         } else {
@@ -307,13 +368,28 @@ impl Session {
         }
     }
 
+    /// Takes `fresh` bytes from the peer, and executes nothing that must wait or is of another turn.
+    pub fn take_in(&mut self, ctx: &mut Ctx<'_>, fresh: &[u8]) {
+        if self.wants_input() {
+            self.advance(ctx, fresh);
+        } else if !self.closing {
+            self.input.push(fresh);
+        }
+    }
+
     /// Receives the rest of a long line at the front of the input, for which `LINE_BYTES_MAX` were taken from the
     /// budget.
     pub fn receive_line(&mut self) {
         self.wait = Wait::None;
+        self.hold_line();
+        self.input.expect(std::mem::take(&mut self.expected));
+    }
+
+    /// Notes that the memory of a whole line is taken for the request at the front.
+    fn hold_line(&mut self) {
         self.has_line = true;
         self.claimed += LINE_BYTES_MAX;
-        self.input.expect(LINE_BYTES_MAX);
+        self.expected = LINE_BYTES_MAX;
     }
 
     /// Returns whether the memory of a whole line is taken for it.
@@ -349,6 +425,7 @@ impl Session {
             ctx.counters.ssd_waits.up();
         }
         self.room_since.get_or_insert(ctx.instant);
+        self.has_waited = true;
         self.loaded = None;
         self.wait = Wait::Room;
         Served::Waits
@@ -374,7 +451,7 @@ impl Session {
             }
             Wait::Drain => self.out.bytes() <= output_bytes_max / 2,
             Wait::None => self.wants_turn(),
-            Wait::Room | Wait::Reads | Wait::Read | Wait::Line | Wait::Login => false,
+            Wait::Room | Wait::Reads | Wait::Read | Wait::Line | Wait::Login | Wait::Watch => false,
         }
     }
 
@@ -383,7 +460,7 @@ impl Session {
         if self.wait == Wait::Login && !self.finish_login(ctx) {
             return;
         }
-        if self.wait != Wait::Read {
+        if !matches!(self.wait, Wait::Read | Wait::Watch) {
             self.reads_are_scarce = self.wait == Wait::Reads;
             self.wait = Wait::None;
             self.advance(ctx, &[]);

@@ -11,12 +11,16 @@
 mod accept;
 mod connection;
 mod drive;
+mod encrypted;
 mod fair_queue;
+mod handshakes;
 mod in_flight;
 mod reclaim;
+mod roster;
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,19 +32,56 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 
 use crate::budget::{LINE_BYTES_MAX, RECEIVE_BYTES};
 use crate::counters::Counters;
+use crate::latency::Round;
 use crate::listener::Listener;
-use crate::session::Wait;
+use crate::session::{Session, Wait};
 use crate::shared::Shared;
+use crate::watchers::{WatchClasses, WatchEvent};
 
 use accept::Acceptor;
 use connection::Connections;
+use encrypted::RecordBuffers;
 use fair_queue::Among;
 use in_flight::InFlight;
 use reclaim::ReclaimState;
 
+/// A connection that was accepted.
+struct Accepted {
+    socket: OwnedFd,
+    /// The number of its listener.
+    listener: usize,
+    /// The client's address; None on a Unix socket.
+    peer: Option<SocketAddr>,
+}
+
+/// Why a connection is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Close {
+    /// The client has gone, or a command asked for it.
+    Normal,
+    /// The connection broke, or the daemon had to close it.
+    Error,
+    /// The client was silent for too long.
+    Idle,
+    /// The daemon stops.
+    Shutdown,
+}
+
+impl Close {
+    /// Returns memcached's word for it.
+    fn word(self) -> &'static str {
+        match self {
+            Close::Normal => "normal",
+            Close::Error => "error",
+            Close::Idle => "idle_timeout",
+            Close::Shutdown => "shutdown",
+        }
+    }
+}
+
 /// Connections on their way from the accepting worker to another.
 pub struct Inbox {
-    sockets: Mutex<Vec<OwnedFd>>,
+    sockets: Mutex<Vec<Accepted>>,
     waker: OwnedFd,
 }
 
@@ -58,12 +99,12 @@ impl Inbox {
         self.waker.try_clone()
     }
 
-    fn put(&self, socket: OwnedFd) {
-        self.sockets.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
+    fn put(&self, accepted: Accepted) {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner).push(accepted);
         let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
     }
 
-    fn take(&self) -> Vec<OwnedFd> {
+    fn take(&self) -> Vec<Accepted> {
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.waker, &mut count);
         std::mem::take(&mut *self.sockets.lock().unwrap_or_else(PoisonError::into_inner))
@@ -124,6 +165,8 @@ pub struct Worker {
     input: Vec<u8>,
     /// The buffer that replies are encoded in.
     output: Vec<u8>,
+    /// The buffers of records, if connections speak TLS.
+    records: Option<Box<RecordBuffers>>,
     reclaim: ReclaimState,
     /// A connection that could read otherwise found no memory for its read.
     read_is_blocked: bool,
@@ -136,8 +179,11 @@ pub struct Worker {
     next_inbox: usize,
     now: Seconds,
     instant: Instant,
+    round: Round,
     /// The timer has ticked since the last upkeep.
     upkeep_is_due: bool,
+    /// The last request for a list of its connections that it has answered.
+    listed: u64,
 }
 
 impl Worker {
@@ -164,11 +210,12 @@ impl Worker {
             in_flight: InFlight::new(queue, &shared.config),
             input: vec![0; RECEIVE_BYTES],
             output: Vec::new(),
+            records: shared.tls.is_some().then(|| Box::new(RecordBuffers::new())),
             reclaim: ReclaimState::default(),
             read_is_blocked: false,
             answered: Vec::new(),
             received_bytes: 0,
-            connections: Connections::new(),
+            connections: Connections::new(shared.budget.limit() as usize / 4 / inboxes.len()),
             shared,
             inboxes,
             listeners,
@@ -179,7 +226,9 @@ impl Worker {
             next_inbox: number,
             now,
             instant,
+            round: Round::new(instant),
             upkeep_is_due: false,
+            listed: 0,
         };
         worker.accept_on(number == 0)?;
         Ok(worker)
@@ -221,6 +270,7 @@ impl Worker {
                 Err(error) => return Err(error.into()),
             }
             self.instant = Instant::now();
+            self.round.begin(self.instant);
             self.now = self.shared.clock.now();
             let is_crowded = events.len() > EVENTS_AT_ONCE_MAX;
             for event in &events {
@@ -230,6 +280,7 @@ impl Worker {
                 }
             }
             self.take_turns()?;
+            self.shake_hands();
             self.complete_io()?;
             self.retry_waiting();
             self.start_writes();
@@ -237,6 +288,9 @@ impl Worker {
             self.press();
             self.reclaim();
             self.keep_up();
+            self.shared.show_departed(self.now);
+            self.list_sockets();
+            self.round.end(&self.shared.counters[self.number], &self.shared.latencies[self.number]);
             if self.shared.stopping.load(Relaxed) {
                 let stop_at = *stop_at.get_or_insert(self.instant + DRAIN);
                 if self.drain(stop_at)? {
@@ -252,7 +306,7 @@ impl Worker {
         let reads_wait = self.connections.read_waiters() > 0;
         let may_read = reads_wait && self.in_flight.is_empty() && !self.read_is_blocked;
         let has_work = may_read
-            || self.connections.turns() > 0
+            || self.connections.turns() + self.connections.handshakes() > 0
             || self.in_flight.has_deferred()
             || self.in_flight.is_ready();
         let waits = self.connections.room_waiters() > 0 || self.waits_for_memory();
@@ -268,9 +322,12 @@ impl Worker {
         let flags = event.flags;
         match event.data.u64() {
             WAKE => {
-                for socket in self.inboxes[self.number].take() {
-                    self.adopt(socket);
+                for accepted in self.inboxes[self.number].take() {
+                    self.adopt(accepted);
                 }
+                // Sending takes the announcements and the watched events along.
+                self.shared.leases.take_mail(self.number).into_iter().for_each(|token| self.drive(token));
+                self.shared.watchers.take_mail(self.number).into_iter().for_each(|token| self.drive(token));
             }
             // Completions are taken in every round of the loop.
             IO => {}
@@ -282,8 +339,12 @@ impl Worker {
             token @ LISTENERS.. => self.accept((token - LISTENERS) as usize),
             token => {
                 self.connections.note_event(token, flags);
+                if self.connections.has_left_early(token) {
+                    return self.end(token, Close::Error);
+                }
                 // Heavy requests wait until all light ones have been served.
-                if self.connections.is_light(token) && !is_crowded {
+                if self.connections.is_light(token) && !is_crowded && !self.connections.is_handshaking(token)
+                {
                     self.connections.begin_turn(token);
                     self.drive(token);
                 } else {
@@ -293,24 +354,49 @@ impl Worker {
         }
     }
 
-    /// Makes a connection this worker's own.
-    fn adopt(&mut self, socket: OwnedFd) {
-        let token = self.connections.add(socket, &self.shared.config, self.instant);
+    /// Makes a connection to a listener this worker's own.
+    fn adopt(&mut self, accepted: Accepted) {
+        let Accepted { socket, listener: number, peer } = accepted;
+        let listener = &self.listeners[number];
+        let Ok(tls) = self.begin_tls(listener.tls) else {
+            self.shared.connections.fetch_sub(1, Relaxed);
+            return;
+        };
+        let session = Session::speaking(&self.shared.config, listener.protocol);
+        let connection = socket.as_raw_fd();
+        let token = self.connections.add(socket, session, tls, self.instant);
+        if let Some(connection) = self.connections.get(token) {
+            (connection.peer, connection.listener) = (peer, number);
+        }
+        self.show_connection(peer, connection, None);
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let watched = self
             .connections
             .socket(token)
             .map(|socket| epoll::add(&self.epoll, socket, EventData::new_u64(token), flags));
         if !matches!(watched, Some(Ok(()))) {
-            self.end(token);
+            self.end(token, Close::Error);
+        }
+    }
+
+    /// Shows watchers a connection that begins, or ends for a reason.
+    fn show_connection(&self, peer: Option<SocketAddr>, connection: i32, closed: Option<Close>) {
+        if self.shared.watchers.watch(WatchClasses::CONNEVENTS) {
+            let event = WatchEvent::Connection { peer, closed: closed.map(Close::word), connection };
+            self.shared.show(WatchClasses::CONNEVENTS, &event);
         }
     }
 
     /// Closes a connection. Its reads under way end without effect.
-    fn end(&mut self, token: u64) {
+    fn end(&mut self, token: u64, reason: Close) {
+        if let Some(connection) = self.connections.get(token) {
+            let (peer, descriptor) = (connection.peer, connection.socket.as_raw_fd());
+            self.show_connection(peer, descriptor, Some(reason));
+        }
         if let Some(session) = self.connections.session(token) {
             session.end_line(&self.shared.budget);
         }
+        self.end_tls(token);
         if let Some(bytes) = self.connections.remove(token) {
             self.shared.budget.give(bytes as u64);
             self.shared.budget.note_progress(bytes as u64);
@@ -411,17 +497,27 @@ impl Worker {
         if self.number == 0 {
             self.shared.store.upkeep(self.now);
             while let Some(event) = self.shared.store.next_ssd_event() {
-                report(event);
+                report(&self.shared, event);
             }
+            self.shared.store.note_departures(self.shared.watchers.watch(WatchClasses::EVICTIONS));
             self.accept_again();
         }
         if self.shared.auth.is_some() {
             self.connections.logins().into_iter().for_each(|token| self.wake(token));
         }
+        if self.shared.tls.is_some() {
+            self.end_late_handshakes();
+        }
+        if self.shared.leases.are_used() {
+            self.connections
+                .unheard_since(self.instant)
+                .into_iter()
+                .for_each(|token| self.end(token, Close::Idle));
+        }
         if let Some(limit) = self.shared.config.idle_timeout {
             for token in self.connections.idle_since(self.instant, limit) {
                 self.counters().idle_kicks.up();
-                self.end(token);
+                self.end(token, Close::Idle);
             }
         }
     }
@@ -432,24 +528,34 @@ impl Worker {
         let _ = self.accept_on(false);
         let late = self.instant >= stop_at;
         for token in self.connections.tokens() {
-            if late || self.connections.session(token).is_some_and(|session| session.is_idle()) {
-                self.end(token);
+            if late || self.connections.get(token).is_some_and(|connection| connection.is_idle()) {
+                self.end(token, Close::Shutdown);
             }
         }
         Ok(self.connections.is_empty() && (late || self.in_flight.is_empty()))
     }
 }
 
-/// Logs a change of the SSD tier.
-fn report(event: SsdEvent) {
-    match event {
+/// Logs a change of the SSD tier, and shows it to watchers.
+fn report(shared: &Shared, event: SsdEvent) {
+    let text = match event {
         SsdEvent::TurnedOff(seconds) => {
             tracing::error!(
                 next_try_s = seconds,
                 "the SSD keeps failing: its items are gone, RAM serves alone"
             );
+            format!("ssd_off next_try_s={seconds}")
         }
-        SsdEvent::ProbeFailed(seconds) => tracing::warn!(next_try_s = seconds, "the SSD still fails"),
-        SsdEvent::TurnedOn => tracing::warn!("the SSD works again: its tier is on, and empty"),
+        SsdEvent::ProbeFailed(seconds) => {
+            tracing::warn!(next_try_s = seconds, "the SSD still fails");
+            format!("ssd_probe_failed next_try_s={seconds}")
+        }
+        SsdEvent::TurnedOn => {
+            tracing::warn!("the SSD works again: its tier is on, and empty");
+            "ssd_on".to_string()
+        }
+    };
+    if shared.watchers.watch(WatchClasses::SYSEVENTS) {
+        shared.show(WatchClasses::SYSEVENTS, &WatchEvent::System { text: &text });
     }
 }

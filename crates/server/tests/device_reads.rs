@@ -64,6 +64,7 @@ const COMMANDS: &[(&str, &str, &str, Reads)] = &[
     ("", "ms k 1 MP\r\nx", "HD", PageThenWhole),
     ("", "ma k", "CLIENT_ERROR cannot increment", Page),
     ("", "ma k N0 C7", "EX", Page),
+    ("", "ml k L5 P1000", "CLIENT_ERROR the item holds no rate limit", Page),
     ("", "md k", "HD", Page),
     ("", "md k C7", "EX", Page),
     ("", "md k C{cas}", "HD", Page),

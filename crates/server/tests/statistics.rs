@@ -268,3 +268,43 @@ fn a_prefix_of_a_subcommand_is_no_subcommand() {
         assert_eq!(client.say(&server, request), "ERROR\r\n", "{request:?}");
     }
 }
+
+#[test]
+fn sizes_are_counted_in_both_tiers_while_that_is_turned_on() {
+    for server in Server::both() {
+        let mut client = Client::new();
+        for (number, bytes) in [(0, 0), (1, 0), (2, 100), (3, 1000), (4, 200_000)] {
+            client.ask(&server, support::set(&format!("k{number}"), &vec![b'x'; bytes]));
+        }
+        server.push_out();
+        client.ask(&server, "get k3\r\nget k3\r\n");
+        let disabled = "STAT sizes_status disabled\r\n";
+        assert_eq!(client.say(&server, "stats sizes\r\n"), format!("{disabled}END\r\n"));
+        assert_eq!(client.say(&server, "stats sizes_enable\r\n"), "STAT sizes_status enabled\r\n");
+        let sizes = "STAT 64 2\r\nSTAT 160 1\r\nSTAT 1056 1\r\nSTAT 200064 1\r\nEND\r\n";
+        assert_eq!(client.say(&server, "stats sizes\r\n"), sizes);
+        assert_eq!(client.say(&server, "stats sizes_disable\r\n"), disabled);
+        assert_eq!(client.say(&server, "stats sizes\r\n"), format!("{disabled}END\r\n"));
+    }
+    let server = Server::start(&["-o", "track_sizes"], 0);
+    assert_eq!(Client::new().say(&server, "stats sizes\r\n"), "END\r\n");
+}
+
+#[test]
+fn sizes_are_counted_for_one_client_at_a_time() {
+    let server = Server::start(&["-o", "track_sizes"], 8);
+    let mut first = Client::new();
+    first.ask(&server, support::set("k", b"x"));
+    server.push_out();
+    first.send(&server, b"stats sizes\r\n");
+    assert!(!first.owed.is_empty(), "it waits for the SSD");
+    let busy = "BUSY currently processing crawler request\r\n";
+    assert_eq!(Client::new().say(&server, "stats sizes\r\n"), busy);
+    assert_eq!(first.say(&server, ""), "STAT 64 1\r\nEND\r\n");
+    assert_eq!(Client::new().say(&server, "stats sizes\r\n"), "STAT 64 1\r\nEND\r\n");
+}
+
+#[test]
+fn without_workers_no_connections_are_listed() {
+    assert_eq!(Client::new().say(&Server::ram(), "stats conns\r\nstats conns x\r\n"), "END\r\nEND\r\n");
+}

@@ -79,7 +79,7 @@ fn who_waits_for_the_ssd_comes_before_who_was_just_answered() {
     let listeners = Arc::new(listen::open(&server.shared.config).expect("a port is free"));
     let port = listeners[0].port.expect("it is TCP");
     let inboxes = Arc::new(vec![Inbox::new().expect("a descriptor")]);
-    server.shared.add_waker(inboxes[0].waker().expect("a descriptor"));
+    server.shared.set_wakers(vec![inboxes[0].waker().expect("a descriptor")]);
     let device = Slow(server.device.clone().expect("there is an SSD"));
     let shared = server.shared.clone();
     let worker = thread::spawn(move || {

@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munlock, munmap};
 
@@ -43,6 +44,9 @@ impl Drop for Mapping {
         }
     }
 }
+
+/// What memory is taken from the system and given back by.
+const PAGE_BYTES: usize = 4096;
 
 /// A mapping that is being carved, front to back.
 pub(crate) struct Arena {
@@ -107,35 +111,40 @@ impl Arena {
         Region { start, len, _mapping: self.mapping.clone(), owns: PhantomData }
     }
 
-    /// A region for each of `owners` (a power of two), of `len` values each, which lie in turn: the first value
-    /// of each, then the second. So what lies behind the last one in use is one stretch, and takes no memory.
-    /// It is also returned as a whole, to take memory for it from the system.
+    /// A region for each of `owners` (a power of two), of at most `most` values each, which lie in turn: the first
+    /// value of each, then the second. So what lies behind the last one in use is one stretch, and takes no memory.
+    /// Each owner uses `len` values at first.
     pub(crate) fn carve_strided<T: Plain>(
         &mut self,
         len: usize,
+        most: usize,
         owners: usize,
-    ) -> (Vec<Strided<T>>, SharedRegion) {
-        assert!(owners.is_power_of_two());
-        let whole = self.carve_shared(len * owners * size_of::<T>());
-        let first: NonNull<T> = whole.start.cast();
+    ) -> (Vec<Strided<T>>, Stretch) {
+        assert!(owners.is_power_of_two() && len <= most);
+        let row_bytes = owners * size_of::<T>();
+        let memory = self.carve_shared(most * row_bytes);
+        let first: NonNull<T> = memory.start.cast();
         let shift = owners.trailing_zeros();
+        let used = (0..owners).map(|_| AtomicUsize::new(len)).collect();
+        let rows = Arc::new(Rows { granted: AtomicUsize::new(len), used });
         let parts = (0..owners).map(|owner| {
             // SAFETY: inside the stretch just carved, if there are values at all.
-            let first = if len == 0 { first } else { unsafe { first.add(owner) } };
-            Strided { first, shift, len, _mapping: self.mapping.clone(), owns: PhantomData }
+            let first = if most == 0 { first } else { unsafe { first.add(owner) } };
+            let (rows, _mapping) = (rows.clone(), self.mapping.clone());
+            Strided { first, shift, len, most, owner, rows, _mapping, owns: PhantomData }
         });
-        (parts.collect(), whole)
+        (parts.collect(), Stretch { memory, row_bytes, rows: rows.clone() })
     }
 
     /// An owned region of `bytes` that begins on a page, as direct I/O asks.
     pub(crate) fn carve_pages(&mut self, bytes: usize) -> Region<u8> {
-        let start = self.take(bytes, 4096);
+        let start = self.take(bytes, PAGE_BYTES);
         Region { start, len: bytes, _mapping: self.mapping.clone(), owns: PhantomData }
     }
 
     /// A page-aligned region of bytes whose parts change owners.
     pub(crate) fn carve_shared(&mut self, bytes: usize) -> SharedRegion {
-        SharedRegion { start: self.take(bytes, 4096), bytes, mapping: self.mapping.clone() }
+        SharedRegion { start: self.take(bytes, PAGE_BYTES), bytes, mapping: self.mapping.clone() }
     }
 }
 
@@ -180,20 +189,48 @@ pub(crate) struct Strided<T: Plain> {
     first: NonNull<T>,
     /// Values lie `1 << shift` apart.
     shift: u32,
+    /// Values in use, and how many there may be.
     len: usize,
+    most: usize,
+    /// Which owner, of those that share the rows.
+    owner: usize,
+    rows: Arc<Rows>,
     _mapping: Arc<Mapping>,
     owns: PhantomData<T>,
 }
 
+/// How many rows of strided values are used: a value of each owner.
+struct Rows {
+    granted: AtomicUsize,
+    /// By owner.
+    used: Box<[AtomicUsize]>,
+}
+
 // SAFETY: a Strided is the only way to its values (those of another owner have another remainder), like a
-// Box<[T]>; T: Send. The SharedRegion of the whole stretch lends its bytes to unsafe code alone.
+// Box<[T]>; T: Send. The Stretch lends none of its bytes, and discards those of values that are not in use.
 unsafe impl<T: Plain> Send for Strided<T> {}
 // SAFETY: as for Box<[T]>: sharing it shares only &T.
 unsafe impl<T: Plain + Sync> Sync for Strided<T> {}
 
 impl<T: Plain> Strided<T> {
-    pub(crate) fn len(&self) -> usize {
-        self.len
+    /// Returns how many values may come to be in use.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Uses `len` values from now on. Returns false, and changes nothing, if they are not [granted](Stretch::grant).
+    pub(crate) fn resize(&mut self, len: usize) -> bool {
+        assert!(len <= self.most);
+        let used = &self.rows.used[self.owner];
+        // First what is used, then whether it may be: Stretch::take_back does it the other way round.
+        used.store(len, SeqCst);
+        let is_granted = len <= self.rows.granted.load(SeqCst);
+        if is_granted {
+            self.len = len;
+        } else {
+            used.store(self.len, SeqCst);
+        }
+        is_granted
     }
 
     /// Returns the address of the first value, for prefetching, and the bytes between two values.
@@ -203,17 +240,65 @@ impl<T: Plain> Strided<T> {
 
     #[inline]
     pub(crate) fn get(&self, at: usize) -> &T {
-        assert!(at < self.len);
-        // SAFETY: below len, so inside the stretch that was carved; aligned, since that begins on a page and a
-        // page is a multiple of the alignment; initialised (mapped memory, T: Plain); and owned by self alone.
+        assert!(at < self.len, "value {at} is not or no longer in use");
+        // SAFETY: below len, so inside the stretch that was carved and not discarded; aligned, since that begins on
+        // a page and a page is a multiple of the alignment; initialised (mapped memory, T: Plain); and owned by self
+        // alone.
         unsafe { self.first.add(at << self.shift).as_ref() }
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, at: usize) -> &mut T {
-        assert!(at < self.len);
+        assert!(at < self.len, "value {at} is not or no longer in use");
         // SAFETY: as in get; &mut self makes it exclusive.
         unsafe { self.first.add(at << self.shift).as_mut() }
+    }
+}
+
+/// The memory of strided values: a row has one value of each owner.
+pub(crate) struct Stretch {
+    memory: SharedRegion,
+    row_bytes: usize,
+    rows: Arc<Rows>,
+}
+
+impl Stretch {
+    /// Lets the owners use `rows` rows, which are no fewer than before. Returns false, and changes nothing, if the
+    /// system has no memory for them.
+    pub(crate) fn grant(&mut self, rows: usize) -> bool {
+        let before = self.rows.granted.load(SeqCst);
+        assert!(rows >= before && rows * self.row_bytes <= self.memory.bytes());
+        // Whole pages, of which the first may be in use.
+        let from = before * self.row_bytes / PAGE_BYTES * PAGE_BYTES;
+        let has_memory = self.memory.populate(from, rows * self.row_bytes - from);
+        if has_memory {
+            self.rows.granted.store(rows, SeqCst);
+        }
+        has_memory
+    }
+
+    /// Lets the owners use all rows, whose memory is there as far as an earlier process used it.
+    pub(crate) fn grant_what_was_used(&mut self) {
+        self.rows.granted.store(self.memory.bytes() / self.row_bytes, SeqCst);
+    }
+
+    /// Grants no more than `rows` rows, and gives the memory of the others back to the system. Returns false, and
+    /// changes nothing, if an owner uses more.
+    pub(crate) fn take_back(&mut self, rows: usize) -> bool {
+        let before = self.rows.granted.swap(rows, SeqCst);
+        if self.rows.used.iter().any(|used| used.load(SeqCst) > rows) {
+            self.rows.granted.store(before, SeqCst);
+            return false;
+        }
+        let from = (rows * self.row_bytes).next_multiple_of(PAGE_BYTES);
+        let to = (before * self.row_bytes).next_multiple_of(PAGE_BYTES).min(self.memory.bytes());
+        if from < to {
+            // SAFETY: no owner accesses a value from `rows` on. Before it does, it states that it uses it and then
+            // looks whether it is granted (Strided::resize): if that was before the look at `used` above, it was
+            // seen there, and if not, the owner sees what is granted now. None is granted meanwhile (&mut self).
+            unsafe { self.memory.discard(from, to - from) };
+        }
+        true
     }
 }
 
@@ -310,14 +395,42 @@ mod tests {
     #[test]
     fn parts_that_lie_in_turn_do_not_overlap() {
         let mut arena = Arena::new(1 << 20, None).expect("1 MiB");
-        let (mut parts, whole) = arena.carve_strided::<u64>(100, 4);
-        assert_eq!((parts.len(), whole.bytes()), (4, 3200));
+        let (mut parts, stretch) = arena.carve_strided::<u64>(100, 100, 4);
+        assert_eq!((parts.len(), stretch.memory.bytes()), (4, 3200));
         for (owner, part) in parts.iter_mut().enumerate() {
-            (0..part.len()).for_each(|at| *part.get_mut(at) = (owner * 1000 + at) as u64);
+            (0..100).for_each(|at| *part.get_mut(at) = (owner * 1000 + at) as u64);
         }
         for (owner, part) in parts.iter().enumerate() {
             assert!((0..100).all(|at| *part.get(at) == (owner * 1000 + at) as u64));
         }
+    }
+
+    #[test]
+    fn what_owners_do_not_use_is_given_back_and_nothing_else() {
+        let mut arena = Arena::new(1 << 20, None).expect("1 MiB");
+        let (mut parts, mut stretch) = arena.carve_strided::<u64>(10, 10_000, 2);
+        let [one, two] = &mut parts[..] else { panic!("two") };
+        assert!(!one.resize(11), "it is not granted");
+        assert!(stretch.grant(10_000) && one.resize(9_000) && two.resize(1_000));
+        (0..9_000).for_each(|at| *one.get_mut(at) = u64::MAX);
+        (0..1_000).for_each(|at| *two.get_mut(at) = u64::MAX);
+        assert!(!stretch.take_back(8_999) && stretch.take_back(9_000));
+        assert!((0..9_000).all(|at| *one.get(at) == u64::MAX));
+        assert!(one.resize(700) && !stretch.take_back(999) && stretch.take_back(1_000));
+        assert!(!one.resize(1_001) && (0..700).all(|at| *one.get(at) == u64::MAX));
+        assert!((0..1_000).all(|at| *two.get(at) == u64::MAX));
+        assert!(stretch.grant(10_000) && one.resize(9_000));
+        // What shares a page with the last row in use stays as it was.
+        assert!((1_100..9_000).all(|at| *one.get(at) == 0), "the memory was given back");
+    }
+
+    #[test]
+    #[should_panic(expected = "no longer in use")]
+    fn a_value_that_was_given_up_is_out_of_reach() {
+        let mut arena = Arena::new(1 << 20, None).expect("1 MiB");
+        let (mut parts, _) = arena.carve_strided::<u64>(10, 10, 1);
+        assert!(parts[0].resize(5));
+        parts[0].get(5);
     }
 
     #[test]

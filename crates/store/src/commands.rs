@@ -12,11 +12,13 @@ mod delete;
 mod get;
 mod lookup;
 mod put;
+mod update;
 
 pub use arith::{Arith, ArithResult};
 pub use delete::{Remove, RemoveResult};
 pub use get::{Fetch, Found};
 pub use put::{Incoming, Payload, Put, PutMode, PutResult};
+pub use update::{UPDATE_BYTES_MAX, Updated};
 
 use crate::clock::{Expiry, Seconds};
 use crate::index::Slot;
@@ -197,6 +199,7 @@ fn write(
         }
         let queue = shard.queue_for(call.hash, old.is_none());
         let offset = shard.adopt(tiers, queue, header, record, None);
+        shard.count_if_of_another_key(tiers, call, old);
         shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash, freq, State::RamLarge, offset));
         return Attempt::Done(());
     }
@@ -217,6 +220,7 @@ fn write(
     };
     if old.is_some() {
         tiers.note_freed(header.ram_bytes());
+        shard.count_if_of_another_key(tiers, call, old);
     }
     shard.place(tiers, call.now, call.hash, old, Entry::ram(call.hash, freq, State::Ram, offset));
     Attempt::Done(())

@@ -35,7 +35,7 @@ pub(crate) const HEADER_PAGE_BYTES: usize = 4096;
 pub(crate) const MAGIC: [u8; 8] = *b"LARDERMM";
 /// The version of everything that is kept in the arena, and of the pages on the SSD, which are read only with
 /// it: to be raised whenever any of it means something else.
-pub(crate) const FORMAT: u32 = 8;
+pub(crate) const FORMAT: u32 = 9;
 /// The state of an arena that was made completely.
 pub(crate) const READY: u64 = u64::from_le_bytes(*b"complete");
 
@@ -241,6 +241,11 @@ impl ArenaHeader {
     pub(crate) fn flush_later(&self, at: u32) {
         let planned = |word: u64| Some(word & !u64::from(u32::MAX) | u64::from(at));
         let _ = self.flush().fetch_update(Relaxed, Relaxed, planned);
+    }
+
+    /// Returns whether a flush is pending.
+    pub(crate) fn flush_is_pending(&self) -> bool {
+        self.flush().load(Relaxed) as u32 != NEVER
     }
 
     /// Carries the pending flush out if it is due by `now`.

@@ -1,20 +1,19 @@
 //! One shard's index: cache-line buckets of eight entries, two candidate buckets a key, partial-key cuckoo.
 //!
 //! Within the two buckets of a key there is at most one live entry with its tag: a tag match *is* the key as
-//! far as the index can tell, and an insert replaces it. The second bucket follows from the first and the tag
-//! alone, so an entry can be moved to its other bucket without its key, which lies on the SSD. In an index that
-//! leads to RAM alone, and may [grow](Shape), the tag has six bits more.
+//! far as the index can tell, and an insert replaces it. The second bucket follows from the first and what the
+//! entry holds, so an entry can be moved to its other bucket without its key, which may lie on the SSD. As items
+//! come and go, the index [grows and shrinks](Shape).
 
 pub(crate) mod entry;
 pub(crate) mod hash;
 mod shape;
 
 use crate::arena::Strided;
-use crate::index::entry::{Entry, RAM_TAG_MASK, State, TAG_MASK};
+use crate::index::entry::{Entry, State, identity};
 use crate::index::hash::KeyHash;
 use zerocopy::FromBytes;
 
-use shape::PART_BITS;
 pub(crate) use shape::Shape;
 
 /// Entries of a bucket: one cache line.
@@ -77,13 +76,13 @@ struct Walk {
 const WALK_MOVES_MAX: usize = 1 << 14;
 
 impl Index {
-    /// An index of `base` buckets, which may grow to as many as there are if it leads to RAM alone.
-    pub(crate) fn new(buckets: Strided<Bucket>, base: u32, leads_to_ram: bool) -> Self {
-        assert!(base > 0 && base as usize <= buckets.len() && u32::try_from(buckets.len()).is_ok());
-        assert!(buckets.len() / (base as usize) < 1 << PART_BITS);
-        assert!(leads_to_ram || buckets.len() == base as usize);
-        let identity = if leads_to_ram { RAM_TAG_MASK } else { TAG_MASK };
-        Index { buckets, shape: Shape::new(base, base), identity, walk: None }
+    /// An index of `base` buckets, which may grow to as many as there are, if they are granted: fewer than the base
+    /// times `1 << part_bits`, the bits of a part that its entries have.
+    pub(crate) fn new(buckets: Strided<Bucket>, base: u32, part_bits: u32) -> Self {
+        let most = buckets.most();
+        assert!(base > 0 && base as usize <= most && u32::try_from(most).is_ok());
+        assert!(base as usize == most || most / (base as usize) < 1 << part_bits);
+        Index { buckets, shape: Shape::new(base, base), identity: identity(part_bits), walk: None }
     }
 
     pub(crate) fn shape(&self) -> Shape {
@@ -98,7 +97,7 @@ impl Index {
     /// Whether there are buckets that are not in use.
     #[inline]
     pub(crate) fn may_grow(&self) -> bool {
-        (self.count() as usize) < self.buckets.len()
+        (self.count() as usize) < self.buckets.most()
     }
 
     /// How many entries the buckets in use have room for.
@@ -114,20 +113,26 @@ impl Index {
     /// Goes on with an index that an earlier process had let grow to `count` buckets. Returns false, and changes
     /// nothing, if it cannot have.
     pub(crate) fn resume(&mut self, count: u64) -> bool {
-        let is_possible = count >= u64::from(self.shape.base()) && count <= self.buckets.len() as u64;
+        let is_possible = count >= u64::from(self.shape.base()) && count <= self.buckets.most() as u64;
+        let is_possible = is_possible && self.buckets.resize(count as usize);
         if is_possible {
             self.shape = Shape::new(self.shape.base(), count as u32);
         }
         is_possible
     }
 
-    /// Fills the next bucket with the entries that it takes over, before it is in use.
-    pub(crate) fn begin_split(&mut self) {
+    /// Fills the next bucket with the entries that it takes over, before it is in use. Returns false if it is not
+    /// granted.
+    pub(crate) fn begin_split(&mut self) -> bool {
+        if !self.may_grow() || !self.buckets.resize(self.count() as usize + 1) {
+            return false;
+        }
         let (from, bit) = self.shape.next_split();
         let moves = |entry: Entry| if entry.part() & bit != 0 { entry } else { Entry::EMPTY };
         let moved = self.bucket(from).0.map(moves);
         crate::crash::step();
         self.buckets.get_mut(self.shape.count() as usize).0 = moved;
+        true
     }
 
     /// Takes the next bucket into use.
@@ -146,6 +151,79 @@ impl Index {
                 *entry = Entry::EMPTY;
             }
         }
+    }
+
+    /// Returns the two buckets that become one when the index shrinks by one: the last one, and the one that its
+    /// entries are from. `None` if it has its first size.
+    pub(crate) fn next_merge(&self) -> Option<(u32, u32)> {
+        let (to, _) = self.shape.shrink()?.next_split();
+        Some((self.count() - 1, to))
+    }
+
+    /// Copies the entries of the last bucket to the one that they are from, before the last one is given up. Returns
+    /// false if there is no room for them. At every instant the index is as after a split that was not ended.
+    pub(crate) fn begin_merge(&mut self) -> bool {
+        let Some((last, to)) = self.next_merge() else { return false };
+        while self.entries_in(last) + self.entries_in(to) > BUCKET_ENTRIES {
+            if !self.move_one_out([last, to]) && !self.move_two_out([last, to]) {
+                return false;
+            }
+        }
+        for entry in self.bucket(last).0.into_iter().filter(|entry| entry.state() != State::Empty) {
+            let Some(slot) = self.empty_slot(to) else { return false };
+            self.set(slot, entry);
+            self.note_moved(slot);
+        }
+        true
+    }
+
+    /// Gives up the last bucket.
+    pub(crate) fn end_merge(&mut self) {
+        if let Some(shape) = self.shape.shrink() {
+            self.shape = shape;
+            let is_fewer = self.buckets.resize(shape.count() as usize);
+            debug_assert!(is_fewer, "fewer are always granted");
+        }
+    }
+
+    fn entries_in(&self, bucket: u32) -> usize {
+        self.bucket(bucket).0.iter().filter(|entry| entry.state() != State::Empty).count()
+    }
+
+    /// Moves an entry of one of two buckets to its other bucket, if that is a third one with room.
+    fn move_one_out(&mut self, both: [u32; 2]) -> bool {
+        self.ways_out(both, both).any(|(from, other)| {
+            let to = self.empty_slot(other);
+            to.map(|to| self.move_entry(from, to)).is_some()
+        })
+    }
+
+    /// The same, with an entry of the third bucket making room.
+    fn move_two_out(&mut self, both: [u32; 2]) -> bool {
+        self.ways_out(both, both).any(|(from, other)| {
+            self.ways_out([other; 2], both).any(|(via, end)| {
+                let to = self.empty_slot(end).filter(|_| end != other);
+                let freed = to.map(|to| self.move_entry(via, to));
+                freed.map(|via| self.move_entry(from, via)).is_some()
+            })
+        })
+    }
+
+    /// Returns the entries of two buckets that could move to a bucket other than those in `not`, and that bucket.
+    fn ways_out(&self, both: [u32; 2], not: [u32; 2]) -> impl Iterator<Item = (Slot, u32)> + use<> {
+        let slots = both
+            .into_iter()
+            .flat_map(|bucket| (0..BUCKET_ENTRIES as u8).map(move |slot| Slot { bucket, slot }));
+        let ways: [Option<(Slot, u32)>; 2 * BUCKET_ENTRIES] = {
+            let mut ways = [None; 2 * BUCKET_ENTRIES];
+            for (way, from) in ways.iter_mut().zip(slots) {
+                let entry = self.at(from);
+                let other = self.shape.other(from.bucket, entry);
+                *way = (entry.state() != State::Empty && !not.contains(&other)).then_some((from, other));
+            }
+            ways
+        };
+        ways.into_iter().flatten()
     }
 
     /// Where the first bucket is in memory, and how many bytes lie between one and the next.
@@ -188,7 +266,8 @@ impl Index {
         self.find(hash).filter(|(_, entry)| entry.same_place(place))
     }
 
-    fn buckets_of(&self, hash: KeyHash) -> [u32; 2] {
+    /// The two buckets of a key.
+    pub(crate) fn buckets_of(&self, hash: KeyHash) -> [u32; 2] {
         [self.shape.bucket(hash), self.shape.other_bucket(hash)]
     }
 
@@ -196,17 +275,20 @@ impl Index {
     pub(crate) fn make_slot(&mut self, hash: KeyHash, judge: &impl Judge) -> bool {
         let both = self.buckets_of(hash);
         let free = |entry: &Entry| entry.state() == State::Empty || !judge.is_live(*entry);
-        both.iter().any(|&bucket| self.bucket(bucket).0.iter().any(free)) || self.displace(both).is_some()
+        both.iter().any(|&bucket| self.bucket(bucket).0.iter().any(free))
+            || self.displace_one(both).is_some()
+            || self.displace_two(both).is_some()
     }
 
-    /// Adds an entry for a key that [`find`](Self::find) does not find.
-    pub(crate) fn insert(&mut self, hash: KeyHash, entry: Entry, judge: &impl Judge) -> Inserted {
+    /// Adds an entry for a key that [`find`](Self::find) does not find, where it takes no more than moving another
+    /// entry. `None` if it does.
+    pub(crate) fn try_insert(&mut self, hash: KeyHash, entry: Entry, judge: &impl Judge) -> Option<Inserted> {
         debug_assert!(self.find(hash).is_none() && entry.tag() == hash.tag());
         let both = self.buckets_of(hash);
         for bucket in both {
             if let Some(slot) = self.empty_slot(bucket) {
                 self.set(slot, entry);
-                return Inserted::Fresh;
+                return Some(Inserted::Fresh);
             }
         }
         for bucket in both {
@@ -215,11 +297,23 @@ impl Index {
                 let old = self.at(slot);
                 if !judge.is_live(old) {
                     self.set(slot, entry);
-                    return Inserted::OverDead(old);
+                    return Some(Inserted::OverDead(old));
                 }
             }
         }
-        if let Some(slot) = self.displace(both) {
+        let slot = self.displace_one(both)?;
+        self.set(slot, entry);
+        Some(Inserted::Fresh)
+    }
+
+    /// Adds an entry for a key that [`find`](Self::find) does not find; if there is no room, the oldest entry gives
+    /// way.
+    pub(crate) fn insert(&mut self, hash: KeyHash, entry: Entry, judge: &impl Judge) -> Inserted {
+        if let Some(inserted) = self.try_insert(hash, entry, judge) {
+            return inserted;
+        }
+        let both = self.buckets_of(hash);
+        if let Some(slot) = self.displace_two(both) {
             self.set(slot, entry);
             return Inserted::Fresh;
         }
@@ -238,9 +332,16 @@ impl Index {
         Some(Slot { bucket, slot: slot as u8 })
     }
 
-    /// Frees a slot in one of two full buckets by moving entries to their other buckets, at most two moves
-    /// deep.
-    fn displace(&mut self, both: [u32; 2]) -> Option<Slot> {
+    /// Returns the buckets to which the entries of two buckets could move.
+    pub(crate) fn around(&self, both: [u32; 2]) -> [u32; 2 * BUCKET_ENTRIES] {
+        std::array::from_fn(|nth| {
+            let from = Slot { bucket: both[nth / BUCKET_ENTRIES], slot: (nth % BUCKET_ENTRIES) as u8 };
+            self.shape.other(from.bucket, self.at(from))
+        })
+    }
+
+    /// Frees a slot in one of two full buckets by moving one of its entries to its other bucket.
+    fn displace_one(&mut self, both: [u32; 2]) -> Option<Slot> {
         for bucket in both {
             for slot in 0..BUCKET_ENTRIES as u8 {
                 let from = Slot { bucket, slot };
@@ -249,6 +350,11 @@ impl Index {
                 }
             }
         }
+        None
+    }
+
+    /// The same, with another entry making room in that bucket.
+    fn displace_two(&mut self, both: [u32; 2]) -> Option<Slot> {
         for bucket in both {
             for slot in 0..BUCKET_ENTRIES as u8 {
                 let from = Slot { bucket, slot };
@@ -273,13 +379,18 @@ impl Index {
         let entry = self.at(from);
         self.set(to, entry);
         self.set(from, Entry::EMPTY);
+        self.note_moved(to);
+        from
+    }
+
+    /// Tells a walk that is under way of an entry that has moved behind it.
+    fn note_moved(&mut self, to: Slot) {
         if let Some(walk) = &mut self.walk
             && to.bucket < walk.next
             && walk.moved.len() < WALK_MOVES_MAX
         {
             walk.moved.push(to);
         }
-        from
     }
 
     /// Returns the entries of the next buckets, empty ones included, and the bucket to go on with; `None` at the end.
@@ -289,16 +400,17 @@ impl Index {
         let walk = self.walk.take().filter(|walk| walk.next == from && walk.moved.len() < WALK_MOVES_MAX);
         let (from, moved) = walk.map_or((0, Vec::new()), |walk| (walk.next, walk.moved));
         let end = self.count().min(from + most);
-        let mut entries: Vec<Entry> = moved.into_iter().map(|slot| self.at(slot)).collect();
+        let moved = moved.into_iter().filter(|slot| slot.bucket < self.count());
+        let mut entries: Vec<Entry> = moved.map(|slot| self.at(slot)).collect();
         entries.extend((from..end).flat_map(|bucket| self.bucket(bucket).0));
         let next = (end < self.count()).then_some(end);
         self.walk = next.map(|next| Walk { next, moved: Vec::new() });
         (entries, next)
     }
 
-    /// Whether one entry could stand for either key: same tag, same two buckets.
+    /// Whether one entry could stand for either key: same bits in it, same two buckets.
     pub(crate) fn are_rivals(&self, one: KeyHash, two: KeyHash) -> bool {
-        self.shape.are_rivals(one, two)
+        (Entry::of_hash(one) ^ Entry::of_hash(two)) & self.identity == 0 && self.shape.share_buckets(one, two)
     }
 
     /// Every entry that is not empty.
@@ -393,7 +505,7 @@ mod tests {
 
     fn index(buckets: usize, base: u32) -> Index {
         let mut arena = Arena::new(buckets * 64 + 4096, None).expect("memory");
-        Index::new(arena.carve_strided(buckets, 1).0.remove(0), base, true)
+        Index::new(arena.carve_strided(buckets, buckets, 1).0.remove(0), base, 6)
     }
 
     /// What an item costs in RAM rests on this: eight bytes an entry over the fill reached before anything
@@ -449,11 +561,11 @@ mod tests {
             if index.find(hash).is_some() {
                 continue;
             }
-            if stored.len() as u64 * 100 > index.capacity() * crate::shard::INDEX_FILL_PERCENT {
+            if stored.len() as u64 * 100 > index.capacity() * crate::shard::resize::INDEX_FILL_PERCENT {
                 if !index.may_grow() {
                     break;
                 }
-                index.begin_split();
+                assert!(index.begin_split());
                 index.end_split();
             }
             let entry = Entry::ram(hash, 0, State::Ram, key * 8);
@@ -465,5 +577,36 @@ mod tests {
         let mut again = index;
         assert!(!again.resume(999) && !again.resume(16_001) && again.resume(16_000));
         assert!(stored.iter().all(|(hash, entry)| again.find_place(*hash, *entry).is_some()));
+    }
+
+    #[test]
+    fn nothing_is_lost_while_an_index_shrinks_below_what_it_grows_at() {
+        let hasher = Hasher::new(11);
+        let mut index = index(12_000, 1_000);
+        assert!(index.resume(12_000));
+        let mut stored = Vec::new();
+        for key in 0_u64..12_000 * 8 * 65 / 100 {
+            let hash = hasher.hash(&key.to_le_bytes());
+            if index.find(hash).is_none() {
+                let entry = Entry::ram(hash, 0, State::Ram, key * 8);
+                index.insert(hash, entry, &AllLive);
+                stored.push((hash, entry));
+            }
+        }
+        while stored.len() > 2_000 {
+            // Some go, and the index follows.
+            for _ in 0..200 {
+                let (hash, entry) = stored.swap_remove(stored.len() * 7 / 10);
+                let (slot, _) = index.find_place(hash, entry).expect("it was stored");
+                index.set(slot, Entry::EMPTY);
+            }
+            while index.count() > 1_000 && stored.len() as u64 * 100 < index.capacity() * 70 {
+                assert!(index.begin_merge(), "{} entries in {} buckets", stored.len(), index.count());
+                index.end_merge();
+            }
+            assert!(stored.iter().all(|(hash, entry)| index.find_place(*hash, *entry).is_some()));
+            assert_eq!(index.entries().count(), stored.len());
+        }
+        assert_eq!((index.count(), index.next_merge()), (1_000, None));
     }
 }

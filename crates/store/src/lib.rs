@@ -37,6 +37,7 @@ mod arena;
 pub mod clock;
 mod commands;
 pub mod crash;
+mod departures;
 mod error;
 mod header;
 mod index;
@@ -45,6 +46,7 @@ mod prefetch;
 mod ram;
 mod read;
 mod record;
+pub mod shadow;
 mod shard;
 mod ssd;
 pub mod store;
@@ -53,6 +55,7 @@ mod value;
 
 pub use clock::{Expiry, Seconds};
 pub use commands::*;
+pub use departures::Departed;
 pub use error::OpenError;
 pub use header::{Cold, MadeFor};
 pub use index::hash::KeyHash;
@@ -64,7 +67,8 @@ pub use ssd::health::SsdEvent;
 pub use ssd::write::{SharedWrite, WriteJob};
 pub use ssd::{PAGE_BYTES, SEGMENT_BYTES, SSD_VALUE_BYTES_MAX};
 pub use store::{
-    Ages, Config, Dump, LOG_RECORD_BYTES_MAX, Listed, ListedItem, MemoryFile, Span, Start, Stats, Step, Store,
+    Ages, Config, Dump, Geometry, LOG_RECORD_BYTES_MAX, Listed, ListedItem, MemoryFile, Span, SsdSurvey,
+    Start, Stats, Step, Store,
 };
 pub use tiers::Tier;
 pub use value::{LargeValue, Value, ValueParts};

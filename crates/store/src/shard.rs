@@ -11,6 +11,7 @@ pub(crate) mod evict;
 mod log;
 pub(crate) mod recover;
 mod repair;
+pub(crate) mod resize;
 pub(crate) mod tally;
 
 use std::borrow::Cow;
@@ -52,6 +53,8 @@ pub(crate) struct ShardHead {
     pub evicted_unread: u64,
     /// Entries that gave way because both their buckets were full.
     pub index_evictions: u64,
+    /// Items that gave way to another key, since the index cannot tell the two apart, where that could be known.
+    pub index_collisions: u64,
     /// Entries in the index, dead ones included.
     pub index_entries: u64,
     /// Items dropped because the SSD could not take them in time.
@@ -70,13 +73,7 @@ pub(crate) struct ShardHead {
     buckets: u64,
 }
 
-const _: () = assert!(size_of::<ShardHead>() == 13 * 8 + 2 * size_of::<Queue>() + 2 * 8, "no padding");
-
-/// How full an index is before it grows. From 91 percent on entries give way between two doublings, while part
-/// of the buckets are to hold twice as much as the others.
-pub(crate) const INDEX_FILL_PERCENT: u64 = 88;
-/// Buckets taken into use in one step: a few microseconds.
-const SPLITS_MAX: u32 = 64;
+const _: () = assert!(size_of::<ShardHead>() == 14 * 8 + 2 * size_of::<Queue>() + 2 * 8, "no padding");
 
 /// In a shard's count of changes: a panic ended a change, so nothing of the shard is believed.
 const GIVEN_UP: u64 = 1 << 63;
@@ -103,15 +100,26 @@ pub(crate) struct FoundGone {
     pub flushed: u64,
 }
 
+/// Items that left RAM and were not admitted to the SSD, by the reason.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Refusals {
+    pub expiring: u64,
+    pub limit: u64,
+    pub unwanted: u64,
+    pub unfit: u64,
+}
+
 pub(crate) struct Shard {
     index: Index,
     owner: Owner,
     head: Region<ShardHead>,
-    ghost: Ghost,
+    ghost: Ghost<Region<u8>>,
     cursor: Option<Cursor>,
     /// The items in RAM, by queue.
     tally: Tally,
     found_gone: FoundGone,
+    refusals: Refusals,
+    ssd_false_reads: u64,
     /// Log segments, and what the records that the index points at take of them.
     log_segments: u64,
     log_bytes: u64,
@@ -176,7 +184,7 @@ impl Judge for SsdJudge<'_> {
         // What lies in RAM was wanted more recently than anything on the SSD; among its like, the colder goes
         // first.
         match entry.state() {
-            State::Ssd => 8 + self.tiers.log.table.age(entry.ssd_place()),
+            State::Ssd => 8 + self.tiers.log.table.age(self.tiers.log.table.place_of(entry)),
             _ => u64::from(4 - entry.freq()),
         }
     }
@@ -198,6 +206,8 @@ impl Shard {
             cursor: None,
             tally: Tally::default(),
             found_gone: FoundGone::default(),
+            refusals: Refusals::default(),
+            ssd_false_reads: 0,
             log_segments: 0,
             log_bytes: 0,
             segment_bytes,
@@ -242,6 +252,21 @@ impl Shard {
     /// Returns how many lookups found an item gone.
     pub(crate) fn found_gone(&self) -> FoundGone {
         self.found_gone
+    }
+
+    /// Returns how many items were not admitted to the SSD.
+    pub(crate) fn refusals(&self) -> Refusals {
+        self.refusals
+    }
+
+    /// Counts a read of the device that brought another key's item.
+    pub(crate) fn count_false_read(&mut self) {
+        self.ssd_false_reads += 1;
+    }
+
+    /// Returns how many reads of the device brought another key's item.
+    pub(crate) fn ssd_false_reads(&self) -> u64 {
+        self.ssd_false_reads
     }
 
     /// Recounts the shard's segments in the pool; for tests.
@@ -384,7 +409,7 @@ impl Shard {
                 self.index.set(slot, new);
                 self.forget(tiers, old);
             }
-            None => match self.index.insert(hash, new, &SsdJudge { tiers, now }) {
+            None => match self.insert(tiers, now, hash, new) {
                 Inserted::Fresh => self.head_mut().index_entries += 1,
                 Inserted::OverDead(dead) => self.forget(tiers, dead),
                 Inserted::Evicted(victim) => {
@@ -408,6 +433,21 @@ impl Shard {
         }
     }
 
+    /// Adds an entry to the index. No live entry gives way to it while there is a dead one where others could move.
+    fn insert(&mut self, tiers: &Tiers, now: Seconds, hash: KeyHash, new: Entry) -> Inserted {
+        let judge = SsdJudge { tiers, now };
+        if let Some(inserted) = self.index.try_insert(hash, new, &judge) {
+            return inserted;
+        }
+        self.sweep_around(tiers, self.index.buckets_of(hash));
+        self.index.insert(hash, new, &judge)
+    }
+
+    /// Counts an item that gives way to a key which is not its own.
+    pub(crate) fn count_collision(&mut self) {
+        self.head_mut().index_collisions += 1;
+    }
+
     /// Notes that the item of an entry was accessed.
     #[inline]
     pub(crate) fn bump(&mut self, slot: Slot, entry: Entry) {
@@ -417,25 +457,29 @@ impl Shard {
         }
     }
 
-    /// Clears the entries of a bucket that `is_dead` says lead nowhere.
-    pub(crate) fn sweep(&mut self, bucket: u32, is_dead: impl FnMut(Entry) -> bool) {
+    /// Clears the entries of a bucket that lead to an earlier filling of an SSD segment, or to a retired one.
+    pub(crate) fn sweep_bucket(&mut self, tiers: &Tiers, bucket: u32) {
+        let table = &tiers.log.table;
+        let is_dead = |entry: Entry| entry.state() == State::Ssd && !table.is_current(table.place_of(entry));
         let swept = self.index.sweep(bucket, is_dead);
         self.head_mut().index_entries -= u64::from(swept);
     }
 
-    /// Whether the index should grow before more is stored.
-    #[inline]
-    pub(crate) fn is_index_short(&self) -> bool {
-        self.index.may_grow() && self.head().index_entries * 100 > self.index.capacity() * INDEX_FILL_PERCENT
+    /// Clears the dead entries of the buckets to which those of two buckets could move.
+    fn sweep_around(&mut self, tiers: &Tiers, both: [u32; 2]) {
+        if tiers.log.segments() > 0 {
+            self.index.around(both).into_iter().for_each(|bucket| self.sweep_bucket(tiers, bucket));
+        }
     }
 
-    /// Takes more buckets of the index into use, as many as are granted or one step can.
-    pub(crate) fn grow_index(&mut self, granted: u32) {
-        for _ in 0..granted.saturating_sub(self.index.count()).min(SPLITS_MAX) {
-            self.index.begin_split();
-            self.head_mut().buckets += 1;
-            self.index.end_split();
+    /// Clears the dead entries of some buckets from `from` on. Returns how many buckets these were, and the one to go
+    /// on with: `None` at the end.
+    pub(crate) fn sweep(&mut self, tiers: &Tiers, from: u32, most: u32) -> (u32, Option<u32>) {
+        let end = (from + most).min(self.index.count());
+        for bucket in from..end {
+            self.sweep_bucket(tiers, bucket);
         }
+        (end.saturating_sub(from), (end < self.index.count()).then_some(end))
     }
 
     /// Whether the index can take the key without evicting anything, where that matters.

@@ -11,12 +11,14 @@ mod limit;
 mod listing;
 mod open;
 mod reclaim;
+mod survey;
 mod sweep;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Seconds;
+use crate::departures::Departed;
 use crate::index::entry::State;
 use crate::index::hash::KeyHash;
 use crate::policy::admission::Admission;
@@ -35,9 +37,10 @@ use sweep::Sweep;
 
 pub use ages::Ages;
 pub use dump::{Dump, Listed};
-pub use layout::LOG_RECORD_BYTES_MAX;
+pub use layout::{Geometry, LOG_RECORD_BYTES_MAX};
 pub use listing::ListedItem;
 pub use open::{MemoryFile, Start};
+pub use survey::SsdSurvey;
 
 /// A stretch of a device that the SSD tier may use.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +62,7 @@ pub struct Config {
     pub ssd: Vec<Span>,
     /// The expected size of an item with its key, in bytes, from which the index is sized.
     pub item_bytes: u32,
-    /// The size of the index, in bytes, instead.
+    /// The size of the index, in bytes, instead: its first size, where it can grow.
     pub index_bytes: Option<u64>,
     /// The most bytes a second to write to the SSD.
     pub ssd_write_limit: Option<u64>,
@@ -200,6 +203,12 @@ impl Store {
         }
     }
 
+    /// Returns whether a flush was planned with [`flush`](Self::flush) and is not due yet.
+    pub fn flush_is_pending(&self, now: Seconds) -> bool {
+        self.tick(now);
+        self.tiers.header.flush_is_pending()
+    }
+
     /// Carries out a flush that has come due.
     #[inline]
     pub(crate) fn tick(&self, now: Seconds) {
@@ -215,7 +224,7 @@ impl Store {
         now: Seconds,
         on_full: OnFull,
     ) -> Result<(), Step<T>> {
-        let target = wanted + self.tiers.spare_segments();
+        let target = wanted + self.tiers.spare_segments() + self.growth.segments_wanted();
         let shards = self.layout.shards;
         let fair = self.tiers.pool.limit() / shards;
         let (mut blocked, mut idle) = (0, 0);
@@ -305,6 +314,17 @@ impl Store {
         self.tiers.log.health.next_event()
     }
 
+    /// Starts or stops to note the items that leave RAM, for [`take_departed`](Self::take_departed).
+    pub fn note_departures(&self, on: bool) {
+        self.tiers.departures.turn(on);
+    }
+
+    /// Takes the items that have left RAM since the last call, and the number of those that were not noted because
+    /// the queue for 256 of them was full. Items that leave the SSD are not among them: their keys are there.
+    pub fn take_departed(&self) -> (Vec<Departed>, u64) {
+        self.tiers.departures.take()
+    }
+
     /// Whether the SSD tier was turned off by repeated failures (or there is none).
     pub fn ssd_is_off(&self) -> bool {
         self.tiers.log.is_off()
@@ -322,6 +342,7 @@ impl Store {
         }
         self.sweep();
         self.shrink(now);
+        self.shrink_index();
     }
 
     fn shards_repaired_and_reset(&self) -> (u64, u64) {
@@ -372,6 +393,8 @@ impl Store {
             stats.index_bytes += shard.index().bytes();
             stats.index_entries += head.index_entries;
             stats.index_evictions += head.index_evictions;
+            stats.index_collisions += head.index_collisions;
+            stats.ssd_false_reads += shard.ssd_false_reads();
             let [small, main] =
                 [RamQueue::Small, RamQueue::Main].map(|queue| shard.visible(queue, self.tiers.epoch()));
             stats.ram_items += small.items + main.items;
@@ -385,10 +408,16 @@ impl Store {
             stats.evicted_unread += head.evicted_unread;
             stats.ssd_admissions_dropped += head.admissions_dropped;
             stats.ssd_admissions_refused += head.admissions_refused;
+            let refusals = shard.refusals();
+            stats.ssd_refused_expiring += refusals.expiring;
+            stats.ssd_refused_limit += refusals.limit;
+            stats.ssd_refused_unwanted += refusals.unwanted;
+            stats.ssd_refused_unfit += refusals.unfit;
             stats.reclaimed += head.reclaimed;
             stats.expired_unread += head.expired_unread;
         }
-        stats.evictions = stats.evictions_ram + stats.evictions_ssd + stats.index_evictions;
+        let by_index = stats.index_evictions + stats.index_collisions;
+        stats.evictions = stats.evictions_ram + stats.evictions_ssd + by_index;
         stats
     }
 
@@ -462,6 +491,7 @@ pub struct Stats {
     pub index_capacity_max: u64,
     pub index_entries: u64,
     pub index_evictions: u64,
+    pub index_collisions: u64,
     pub table_bytes: u64,
     pub buffer_bytes: u64,
     pub ram_items: u64,
@@ -476,8 +506,13 @@ pub struct Stats {
     pub ssd_bytes_admitted: u64,
     pub ssd_admissions_dropped: u64,
     pub ssd_admissions_refused: u64,
+    pub ssd_refused_expiring: u64,
+    pub ssd_refused_limit: u64,
+    pub ssd_refused_unwanted: u64,
+    pub ssd_refused_unfit: u64,
     pub ssd_writes_pending: u64,
     pub ssd_errors: u64,
+    pub ssd_false_reads: u64,
     pub ssd_bytes_moved: u64,
     pub ssd_segments_cleaned: u64,
     pub ssd_turned_off: u64,

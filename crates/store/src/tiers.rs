@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::clock::Seconds;
+use crate::departures::Departures;
 use crate::header::ArenaHeader;
-use crate::index::entry::Entry;
+use crate::index::entry::{Entry, SsdPlace};
 use crate::index::hash::Hasher;
 use crate::policy::admission::Admission;
 use crate::policy::s3fifo;
@@ -35,6 +36,8 @@ pub(crate) struct Tiers {
     pub compaction: Compaction,
     /// Records above this many bytes live in RAM segments of their own.
     pub large_bytes: usize,
+    /// The items that leave RAM, while they are watched.
+    pub departures: Departures,
 }
 
 impl Tiers {
@@ -55,12 +58,10 @@ impl Tiers {
         self.header.epoch()
     }
 
-    /// Returns how many free segments to keep at hand, so that an eviction has somewhere to copy survivors to: at
-    /// least as many as the longest record of the log takes.
+    /// Returns how many free segments to keep at hand, so that an eviction has somewhere to copy survivors to.
     #[inline]
     pub(crate) fn spare_segments(&self) -> u32 {
-        let record = (self.large_bytes / self.pool.segment_bytes()) as u32;
-        (self.pool.limit() / 64).clamp(2, 16).max(record + 2)
+        s3fifo::spare_segments(self.pool.limit(), self.large_bytes, self.pool.segment_bytes())
     }
 
     /// Returns a cas unique that no version of any item has had.
@@ -80,6 +81,12 @@ impl Tiers {
     /// Whether an Ssd entry can still lead to an item, as far as RAM knows.
     #[inline]
     pub(crate) fn ssd_is_live(&self, entry: Entry, now: Seconds) -> bool {
-        !self.log.is_off() && self.log.table.is_live(entry.ssd_place(), now, self.epoch())
+        self.place_is_live(self.log.table.place_of(entry), now)
+    }
+
+    /// Whether an item can still be at a place on the SSD, as far as RAM knows.
+    #[inline]
+    pub(crate) fn place_is_live(&self, place: SsdPlace, now: Seconds) -> bool {
+        !self.log.is_off() && self.log.table.is_live(place, now, self.epoch())
     }
 }

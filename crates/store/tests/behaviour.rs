@@ -17,5 +17,7 @@ mod limit;
 #[path = "behaviour/listing.rs"]
 mod listing;
 mod rig;
+#[path = "behaviour/rivals.rs"]
+mod rivals;
 #[path = "behaviour/tiers.rs"]
 mod tiers;

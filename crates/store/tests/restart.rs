@@ -1,14 +1,19 @@
 //! What a later process finds in a memory file: everything, or an empty store and the reason.
 
+#[path = "../../../fuzz/harness.rs"]
+mod harness;
+#[path = "fuzz/memory.rs"]
+mod memory;
 mod rig;
-mod seed;
 
+use std::cell::Cell;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
+use harness::for_a_while;
 use larder_store::*;
-use rig::restart::{CLOCK, PATHS, SSD, again, begin, copy, memory_file, open_left, with_file};
-use rig::{COUNT, Rig, SET, bytes};
-use seed::seed;
+use rig::restart::{CLOCK, PATHS, SSD, again, begin, begin_with, copy, memory_file, open_left, with_file};
+use rig::{COUNT, Rig, SET, bytes, config};
 
 fn warm(rig: &Rig) -> (u64, u64) {
     match rig.store.start() {
@@ -243,11 +248,59 @@ fn memory_made_with_other_options_is_refused_and_waits_for_these() {
 
 #[test]
 fn sizes_that_come_to_the_same_layout_are_the_same() {
+    let (rig, config) = begin_with(&Config { index_bytes: Some(1_000_001), ..config(8 << 20, 8) });
+    rig.set("key", b"value");
+    let index_bytes = Some(rig.store.stats().index_bytes);
+    assert_ne!(index_bytes, config.index_bytes);
+    let rig = again(rig, &Config { index_bytes, ..config });
+    assert_eq!(warm(&rig), (1, 0));
     let (rig, config) = begin(8, 8);
     rig.set("key", b"value");
     let index_bytes = Some(rig.store.stats().index_bytes);
-    let rig = again(rig, &Config { index_bytes, ..config });
-    assert_eq!(warm(&rig), (1, 0));
+    let rig = again(rig, &Config { index_bytes, ..config.clone() });
+    assert_eq!(warm(&rig), (1, 0), "the size that it would have had");
+    // One that keeps its size has no addresses behind it.
+    let refused = Store::open(&Config { index_bytes, evict: false, ..config }).map(|_| ());
+    let refused = refused.expect_err("it keeps its size");
+    assert!(matches!(refused, OpenError::OtherOptions(_)), "{refused}");
+}
+
+#[test]
+fn with_an_ssd_an_index_that_has_grown_is_back_and_still_shrinks() {
+    const ITEMS: u64 = 300_000;
+    let (rig, config) = begin(12, 10);
+    let began = rig.store.stats();
+    for i in 0..ITEMS {
+        rig.set(&format!("key-{i}"), &bytes(i, 100));
+    }
+    let before = rig.store.stats();
+    assert!(before.index_bytes > 3 * began.index_bytes && before.ssd_items > ITEMS / 2, "{before:?}");
+    let memory = copy(config.memory_file.as_ref().expect("a file"));
+    let (mut rig, mut config) = open_left(rig, memory, &config);
+    assert_eq!(warm(&rig), (before.ram_items + before.ssd_items, 0));
+    let after = rig.store.stats();
+    assert_eq!((after.index_bytes, after.ram_tier_bytes), (before.index_bytes, before.ram_tier_bytes));
+    // What the last one had in its write buffers is written again.
+    rig.perform_io();
+    let found = (0..ITEMS).filter(|i| rig.value(&format!("key-{i}")) == Some(bytes(*i, 100))).count() as u64;
+    assert_eq!(found, after.ram_items + after.ssd_items);
+    for i in 0..ITEMS {
+        rig.remove(&format!("key-{i}"), &Remove::default());
+    }
+    // Restarts on the way are warm too.
+    for _ in 0..4 {
+        rig.store.upkeep(rig.now.get());
+        let left = rig.store.stats();
+        let memory = copy(config.memory_file.as_ref().expect("a file"));
+        (rig, config) = open_left(rig, memory, &config);
+        let stats = rig.store.stats();
+        assert_eq!(stats.index_bytes, left.index_bytes);
+        assert!(stats.ram_tier_bytes >= left.ram_tier_bytes, "{left:?} {stats:?}");
+    }
+    (0..100).for_each(|_| rig.store.upkeep(rig.now.get()));
+    let stats = rig.store.stats();
+    assert_eq!((stats.index_bytes, stats.ram_tier_bytes), (began.index_bytes, began.ram_tier_bytes));
+    rig.store.check().expect("every count is right");
 }
 
 #[test]
@@ -305,11 +358,11 @@ fn a_header_that_is_not_whole_is_not_taken_for_one() {
 fn a_file_of_another_version_is_known_for_one() {
     let memory = memory_file();
     let mut page = [0; 4096];
-    page[..12].copy_from_slice(b"LARDERMM\x09\0\0\0");
+    page[..12].copy_from_slice(b"LARDERMM\x08\0\0\0");
     let crc = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &page[..3968]) as u32;
     page[12..16].copy_from_slice(&crc.to_le_bytes());
     memory.file.write_all_at(&page, 0).expect("it can be written");
-    assert_eq!(cold_reason(&with_file(4, 0, &memory)), Cold::OtherVersion { found: 9 });
+    assert_eq!(cold_reason(&with_file(4, 0, &memory)), Cold::OtherVersion { found: 8 });
 }
 
 #[test]
@@ -370,80 +423,21 @@ fn memory_is_allocated_before_it_is_used() {
     rustix::fs::fallocate(file, hole, 1 << 20, 1 << 20).expect("a hole");
     assert!(blocks(&config) < len);
     assert!(matches!(Store::open(&config).expect("it opens").start(), Start::Warm { .. }));
-    assert!(blocks(&config) >= len);
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((u128::from(self.0 ^ self.0 >> 29) * u128::from(bound)) >> 64) as u64
-    }
-}
-
-/// Does a little of everything; what is answered does not matter.
-fn use_it(rig: &Rig, random: &mut Random) {
-    for _ in 0..400 {
-        let key = format!("key-{}", random.below(700));
-        match random.below(8) {
-            0..2 => drop(rig.put(&key, &bytes(1, random.below(6_000) as usize), &SET)),
-            2 => drop(rig.put(&key, &bytes(1, random.below(200_000) as usize), &SET)),
-            3 => drop(rig.remove(&key, &Remove::default())),
-            4 => drop(rig.arith(&key, &COUNT)),
-            5 => drop(rig.put(&key, b"+", &Put { mode: PutMode::Append, ..SET })),
-            _ => drop(rig.get(&key)),
-        }
-        rig.write_one();
-        if random.below(20) == 0 {
-            rig.at(rig.now.get().0 + 1);
-            if let Some(plan) = rig.store.next_readmission() {
-                let page = rig.read(&plan);
-                rig.store.readmit(Loaded { plan: &plan, bytes: page.as_deref() }, rig.now.get());
-            }
-        }
-    }
-    rig.settle();
+    // What lies behind the last bucket is given back, and taken when the index grows.
+    assert!(blocks(&config) + (8 << 10) >= len);
 }
 
 /// Bytes of the file are changed, most of them where the tables are; whatever comes of it, it is neither a
 /// crash nor a loop.
 #[test]
 fn damaged_memory_is_survived() {
-    let mut random = Random(seed("LARDER_DAMAGE_SEED"));
-    let (mut reset, mut whole) = (0, 0);
-    for round in 0..150 {
-        let (rig, config) = begin(3, if round % 2 == 0 { 6 } else { 0 });
-        use_it(&rig, &mut random);
-        let stats = rig.store.stats();
-        let file = config.memory_file.as_ref().expect("a file").file.clone();
-        let len = file.metadata().expect("a file").len();
-        let tables = 4096 + stats.ram_tier_bytes + stats.buffer_bytes;
-        let scale = random.below(8);
-        for _ in 0..1 + random.below(1 << scale) {
-            let at = match random.below(4) {
-                0 => 4080 + random.below(len - 4080),
-                1 => 4096 + random.below(stats.ram_tier_bytes),
-                _ => tables + random.below(len - tables),
-            };
-            // The word that says that it was made is not what is tried here.
-            if !(4088..4096).contains(&at) {
-                let mut byte = [0];
-                file.read_exact_at(&mut byte, at).expect("inside");
-                let changed = match random.below(3) {
-                    0 => random.below(256) as u8,
-                    1 => byte[0] ^ 1 << random.below(8),
-                    _ => 0xFF,
-                };
-                file.write_all_at(&[changed], at).expect("inside");
-            }
-        }
-        let rig = again(rig, &config);
-        let (_, shards_reset) = warm(&rig);
-        (reset, whole) = (reset + shards_reset, whole + u64::from(shards_reset == 0));
-        use_it(&rig, &mut random);
-        rig.store.check().unwrap_or_else(|what| panic!("round {round}: {what}"));
-    }
+    let (reset, whole) = (Cell::new(0), Cell::new(0));
+    for_a_while("memory", Duration::ZERO, 150, 8_000, |data| {
+        let shards_reset = memory::check(data);
+        reset.set(reset.get() + shards_reset);
+        whole.set(whole.get() + u64::from(shards_reset == 0));
+    });
+    let (reset, whole) = (reset.get(), whole.get());
     println!("{reset} reset, {whole} whole");
     assert!(reset > 10 && whole > 10, "{reset} reset, {whole} whole");
 }

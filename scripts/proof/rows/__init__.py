@@ -1,7 +1,18 @@
-"""The rows of the server's results, a module a family, in the order of the page."""
+"""The rows of all results, a module a family; and the pages they are on, in the page's order."""
+
+import dataclasses
 
 from row import Row
-from rows import fairness, memory, overload, ram, restart, retention, ssd_cpu, ssd_reads, tail, writes
+from rows import client, fairness, memory, overload, ram, restart, retention, ssd_cpu, ssd_reads, tail, writes
+
+_INTRODUCTION = """\
+Each row is a target. If there is a peer, the figure is a ratio to it, measured in one run: five pairs, interleaved; the
+median with the lowest and the highest. The server has one core, unless a row says otherwise, and the generator has
+others. A figure **does not count** if the generator was the limit, if RAM or the page cache served gets that the SSD
+should have served, or if misses were counted as reads.
+
+The machines are small, shared and virtual: rely on ratios, and take absolute figures as a rough guide. `make bench`
+measures all rows, `make bench ROW=S7` one of them."""
 
 # Made by a script of its own, which writes a page of its own.
 ELSEWHERE = {
@@ -17,4 +28,26 @@ _MODULES = (ssd_reads, ssd_cpu, memory, writes, retention, tail, ram, restart, f
 _ROWS = [row for module in _MODULES for row in module.ROWS]
 _ROWS += [Row(name, what, target, peer, None, None) for name, (_, what, target, peer) in ELSEWHERE.items()]
 # S6b follows S6.
-ROWS = {row.name: row for row in sorted(_ROWS, key=lambda row: (int(row.name[1:].rstrip("b")), row.name))}
+_SERVER = {row.name: row for row in sorted(_ROWS, key=lambda row: (int(row.name[1:].rstrip("b")), row.name))}
+
+
+@dataclasses.dataclass
+class Page:
+    """A page of results: `name.md`, with the raw data of its rows in the folder `name` beside it."""
+
+    name: str
+    title: str
+    introduction: str
+    rows: dict
+
+
+PAGES = [
+    Page("server", "The server's results", _INTRODUCTION, _SERVER),
+    Page("client", "The client's results", client.INTRODUCTION, {row.name: row for row in client.ROWS}),
+]
+ROWS = {name: row for page in PAGES for name, row in page.rows.items()}
+
+
+def page_of(name):
+    """Returns the page of a row."""
+    return next(page for page in PAGES if name in page.rows)

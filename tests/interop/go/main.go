@@ -4,6 +4,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -244,9 +246,23 @@ func flush() {
 	}
 }
 
+// dialer connects with TLS, and trusts the certificates of a file.
+func dialer(path string) *tls.Dialer {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		panic(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	return &tls.Dialer{Config: &tls.Config{RootCAs: roots}}
+}
+
 func main() {
 	client = memcache.New(os.Args[len(os.Args)-2] + ":" + os.Args[len(os.Args)-1])
 	client.Timeout = time.Minute
+	if path := os.Getenv("TLS_CA"); path != "" {
+		client.DialContext = dialer(path).DialContext
+	}
 	check("Ping", client.Ping(), nil)
 	since := prepare()
 	stale := map[int]*memcache.Item{}

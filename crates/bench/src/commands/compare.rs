@@ -1,31 +1,21 @@
 //! `larder-bench compare`: two results, pair by pair, with intervals and an exit status for CI.
 
-use super::{Exit, Failure, output, report};
-use crate::report::text::{plain, three};
-use crate::result::{Document, Run};
-use crate::stats::paired::{Change, PAIRS_MIN, Verdict, change};
-use crate::stats::{Measure, Series};
-use std::io::Write;
-use std::path::PathBuf;
-use std::str::FromStr;
+use super::{Exit, Failure, pairs, report};
+use crate::result::Run;
+use std::path::{Path, PathBuf};
 
 /// What to compare with what.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub struct Args {
-    /// The result before
-    #[arg(value_name = "A.json")]
-    before: PathBuf,
-    /// The result after
-    #[arg(value_name = "B.json")]
-    after: PathBuf,
-    /// End with status 3 when a figure changed by more than this: `p99>+5%`, `rate<-3%`. The change must
-    /// also be clear: its 95 % interval does not hold 0
-    #[arg(long, value_name = "RULE")]
-    fail_if: Vec<Rule>,
-    /// Compare runs that were not certified, which otherwise ends with status 5
-    #[arg(long)]
-    allow_uncertified: bool,
+    /// The result before; several with commas between
+    #[arg(value_name = "A.json", value_delimiter = ',', required = true)]
+    before: Vec<PathBuf>,
+    /// The result after; several with commas between
+    #[arg(value_name = "B.json", value_delimiter = ',', required = true)]
+    after: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: pairs::Args,
 }
 
 const AFTER_HELP: &str = "Runs of one label are a pair; `#1`, `#2` at a label's end tell repeats apart. \
@@ -36,125 +26,26 @@ interval: least, estimate, most. It takes 3 pairs or more to see how runs differ
  them in \
 the order A B B A.";
 
-/// A change that must not be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Rule {
-    measure: Measure,
-    is_above: bool,
-    share: f64,
-}
-
-impl FromStr for Rule {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let usage = || "such as p99>+5%, mean>+10% or rate<-3%".to_string();
-        let at = text.find(['<', '>']).ok_or_else(usage)?;
-        let share = text[at + 1..].trim().strip_suffix('%').ok_or_else(usage)?;
-        let share: f64 = share.trim().parse().map_err(|_| usage())?;
-        if !share.is_finite() {
-            return Err(usage());
-        }
-        let measure = measure(text[..at].trim()).ok_or_else(usage)?;
-        Ok(Self { measure, is_above: text[at..].starts_with('>'), share: share / 100.0 })
-    }
-}
-
-impl Rule {
-    fn is_broken_by(&self, change: &Change) -> bool {
-        let beyond = match self.is_above {
-            true => change.change.estimate > self.share,
-            false => change.change.estimate < self.share,
-        };
-        beyond && change.verdict != Verdict::Unclear
-    }
-}
-
-fn measure(name: &str) -> Option<Measure> {
-    match name {
-        "rate" => Some(Measure::Rate),
-        "mean" => Some(Measure::Mean),
-        name => {
-            let percent: f64 = name.strip_prefix('p')?.parse().ok()?;
-            (percent > 0.0 && percent <= 100.0).then_some(Measure::Quantile(percent / 100.0))
-        }
-    }
-}
-
-fn name(measure: Measure) -> String {
-    match measure {
-        Measure::Rate => "rate".to_string(),
-        Measure::Mean => "mean".to_string(),
-        Measure::Quantile(quantile) => crate::report::text::quantile(quantile),
-    }
-}
-
 /// Compares and prints.
 ///
 /// # Errors
 /// A result cannot be read, or nothing can be paired.
 pub fn run(args: Args) -> Result<Exit, Failure> {
-    let (before, after) = (report::read(&args.before)?, report::read(&args.after)?);
-    let pairs = pairs(&before, &after).map_err(Failure::error)?;
-    let mut out = String::new();
-    let mut broken = Vec::new();
-    let width = output::width();
-    for (label, runs) in &pairs {
-        if pairs.len() > 1 || !label.is_empty() {
-            out.push_str(&format!("{}\n", plain(label)));
-        }
-        let series: Vec<_> = runs.iter().map(|(a, b)| (Series::of_run(a), Series::of_run(b))).collect();
-        let mut measures = vec![Measure::Rate];
-        measures.extend([0.5, 0.9, 0.99, 0.999].map(Measure::Quantile));
-        measures.extend(args.fail_if.iter().map(|rule| rule.measure));
-        let mut seen: Vec<Measure> = Vec::new();
-        for measure in measures {
-            if seen.contains(&measure) {
-                continue;
-            }
-            seen.push(measure);
-            let Some(found) = change(&series, measure, 1) else {
-                return Err(Failure::error(format!("{}: a run recorded no requests", plain(label))));
-            };
-            out.push_str(&line(&found, width));
-            let rules =
-                args.fail_if.iter().filter(|rule| rule.measure == measure && rule.is_broken_by(&found));
-            broken.extend(rules.map(|_| format!("{} {}", plain(label), name(measure))));
-        }
-        if runs.len() < PAIRS_MIN {
-            out.push_str("one pair or two: how runs differ from each other is not in the intervals\n");
-        }
-    }
-    let mut stdout = std::io::stdout();
-    stdout.write_all(out.as_bytes()).map_err(|e| Failure::error(format!("not written: {e}")))?;
-    if !broken.is_empty() {
-        eprintln!("larder-bench: failed: {}", broken.join(", "));
-        return Ok(Exit::Missed);
-    }
-    let runs = pairs.iter().flat_map(|(_, runs)| runs).flat_map(|(a, b)| [a, b]);
-    let doubtful: Vec<&str> = runs.filter(|run| !run.is_certified()).map(|run| run.label.as_str()).collect();
-    if doubtful.is_empty() || args.allow_uncertified {
-        return Ok(Exit::Ok);
-    }
-    let first = plain(doubtful[0]);
-    eprintln!(
-        "larder-bench: {} runs were not certified, such as `{first}`; --allow-uncertified compares them",
-        doubtful.len()
-    );
-    Ok(Exit::NotCertified)
+    let (before, after) = (runs_of(&args.before)?, runs_of(&args.after)?);
+    args.rules.conclude(&pairs_of(&before, &after).map_err(Failure::error)?)
 }
 
-/// Runs of one label, before and after.
-type Pairs<'a> = Vec<(String, Vec<(&'a Run, &'a Run)>)>;
+/// Returns the runs of all files that recorded something.
+fn runs_of(files: &[PathBuf]) -> Result<Vec<Run>, Failure> {
+    let read = |file: &PathBuf| report::read(Path::new(file)).map(|document| document.runs);
+    let runs: Vec<Vec<Run>> = files.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(runs.into_iter().flatten().filter(|run| run.count() > 0).collect())
+}
 
-/// Pairs of runs by label without its `#N`; by order when no label is in both.
-fn pairs<'a>(before: &'a Document, after: &'a Document) -> Result<Pairs<'a>, String> {
-    let of = |document: &'a Document| -> Vec<&'a Run> {
-        document.runs.iter().filter(|run| run.count() > 0).collect()
-    };
-    let (before, after) = (of(before), of(after));
+/// Returns pairs of runs by label without its `#N`; by order when no label is in both.
+fn pairs_of<'a>(before: &'a [Run], after: &'a [Run]) -> Result<Vec<pairs::Pairs<'a>>, String> {
     let mut labels: Vec<&str> = Vec::new();
-    for run in &before {
+    for run in before {
         let is_new = !labels.contains(&base(&run.label));
         if is_new && after.iter().any(|other| base(&other.label) == base(&run.label)) {
             labels.push(base(&run.label));
@@ -162,17 +53,19 @@ fn pairs<'a>(before: &'a Document, after: &'a Document) -> Result<Pairs<'a>, Str
     }
     if labels.is_empty() {
         if before.is_empty() || before.len() != after.len() {
-            let message = "no label is in both results, and they hold {} and {} runs: nothing can be paired";
-            let message = message.replacen("{}", &before.len().to_string(), 1);
-            return Err(message.replacen("{}", &after.len().to_string(), 1));
+            return Err(format!(
+                "no label is in both results, and they hold {} and {} runs: nothing can be paired",
+                before.len(),
+                after.len()
+            ));
         }
-        return Ok(vec![(String::new(), before.into_iter().zip(after).collect())]);
+        return Ok(vec![(String::new(), before.iter().zip(after).collect())]);
     }
-    let of_label = |runs: &[&'a Run], label: &str| -> Vec<&'a Run> {
-        runs.iter().copied().filter(|run| base(&run.label) == label).collect()
+    let of_label = |runs: &'a [Run], label: &str| -> Vec<&'a Run> {
+        runs.iter().filter(|run| base(&run.label) == label).collect()
     };
     let pair = |label: &str| {
-        (label.to_string(), of_label(&before, label).into_iter().zip(of_label(&after, label)).collect())
+        (label.to_string(), of_label(before, label).into_iter().zip(of_label(after, label)).collect())
     };
     Ok(labels.into_iter().map(pair).collect())
 }
@@ -185,93 +78,27 @@ fn base(label: &str) -> &str {
     }
 }
 
-/// `p99    212 -> 187 us  [-14.9% -11.8% -8.6%] better`, in two lines where there is no room for one.
-fn line(found: &Change, width: usize) -> String {
-    let most = found.before.max(found.after);
-    let (unit, factor) = match found.measure {
-        Measure::Rate if most >= 1e6 => ("M/s", 1e6),
-        Measure::Rate if most >= 1e4 => ("K/s", 1e3),
-        Measure::Rate => ("/s", 1.0),
-        _ if most >= 1e9 => ("s", 1e9),
-        _ if most >= 1e6 => ("ms", 1e6),
-        _ => ("us", 1e3),
-    };
-    let figures = format!("{} -> {} {unit}", three(found.before / factor), three(found.after / factor));
-    let percent = |share: f64| format!("{:+.1}%", share * 100.0);
-    let change = &found.change;
-    let interval =
-        format!("[{} {} {}]", percent(change.least), percent(change.estimate), percent(change.most));
-    let name = name(found.measure);
-    let whole = format!("{name:<6} {figures:<20} {interval} {}\n", found.verdict.word());
-    if whole.len() <= width {
-        return whole;
-    }
-    format!("{name:<6} {figures}\n       {interval} {}\n", found.verdict.word())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::latency::Latency;
-    use crate::result::{Estimate, Interval, Verb};
+    use crate::result::Verb;
 
-    fn run(label: &str, ns: u64) -> Run {
-        let mut response = Latency::new();
-        response.record_n(ns, 100);
-        let interval = Interval { count: 100, response: response.clone(), ..Interval::default() };
-        Run {
-            label: label.to_string(),
-            seconds: 3.0,
-            verbs: vec![Verb { count: 300, response, ..Verb::default() }],
-            intervals: vec![interval; 3],
-            ..Run::default()
-        }
-    }
-
-    fn document(runs: &[(&str, u64)]) -> Document {
-        Document { runs: runs.iter().map(|(label, ns)| run(label, *ns)).collect(), ..Document::default() }
+    fn runs(labels: &[&str]) -> Vec<Run> {
+        let verbs = vec![Verb { count: 300, ..Verb::default() }];
+        let run = |label: &&str| Run { label: label.to_string(), verbs: verbs.clone(), ..Run::default() };
+        labels.iter().map(run).collect()
     }
 
     #[test]
     fn repeats_of_a_label_are_pairs() {
-        let a = document(&[("x 5/s #1", 10), ("x 5/s #2", 10), ("y", 10)]);
-        let b = document(&[("x 5/s #1", 20), ("z", 20), ("x 5/s #2", 20)]);
-        let found = pairs(&a, &b).expect("they share a label");
+        let a = runs(&["x 5/s #1", "x 5/s #2", "y"]);
+        let b = runs(&["x 5/s #1", "z", "x 5/s #2"]);
+        let found = pairs_of(&a, &b).expect("they share a label");
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].0.as_str(), found[0].1.len()), ("x 5/s", 2));
-        let (p, q) = (document(&[("p", 1)]), document(&[("q", 1)]));
-        let found = pairs(&p, &q).expect("in their order");
+        let (p, q) = (runs(&["p"]), runs(&["q"]));
+        let found = pairs_of(&p, &q).expect("in their order");
         assert_eq!(found[0].1.len(), 1);
-        assert!(pairs(&document(&[("p", 1)]), &document(&[])).is_err());
-    }
-
-    #[test]
-    fn a_rule_is_broken_only_by_a_clear_change() {
-        let rule: Rule = "p99>+5%".parse().expect("it is a rule");
-        assert_eq!(rule, Rule { measure: Measure::Quantile(0.99), is_above: true, share: 0.05 });
-        let of = |least, estimate, most, verdict| Change {
-            measure: Measure::Quantile(0.99),
-            before: 1.0,
-            after: 1.0,
-            change: Estimate { least, estimate, most },
-            pairs: 3,
-            verdict,
-        };
-        assert!(rule.is_broken_by(&of(0.02, 0.08, 0.1, Verdict::Worse)));
-        assert!(!rule.is_broken_by(&of(-0.02, 0.08, 0.1, Verdict::Unclear)));
-        assert!(!rule.is_broken_by(&of(0.01, 0.03, 0.1, Verdict::Worse)));
-        for wrong in ["p99", "p99>5", "q>5%", "p0>5%", "p99>x%", "p101>1%"] {
-            assert!(wrong.parse::<Rule>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_line_fits_forty_columns_in_two() {
-        let (a, b) = (run("x", 212_000), run("x", 187_000));
-        let pairs = [(Series::of_run(&a), Series::of_run(&b))];
-        let found = change(&pairs, Measure::Quantile(0.99), 1).expect("there are samples");
-        let wide = line(&found, 80);
-        assert!(wide.starts_with("p99    212 -> 187 us") && wide.ends_with("better\n"), "{wide}");
-        assert!(line(&found, 40).lines().all(|line| line.len() <= 40), "{}", line(&found, 40));
+        assert!(pairs_of(&runs(&["p"]), &runs(&[])).is_err());
     }
 }

@@ -7,8 +7,9 @@ use crate::counter::self_check::self_check;
 use crate::counter::shootout::{self, Contestant, Outcome, Plan};
 use crate::counter::store::{Kind, Options, Sql};
 use crate::counter::table::{grouped, table};
-use crate::result::{Check, Document, Environment, Verdict};
+use crate::result::{Check, Counter, Document, Environment, Verdict};
 use crate::workload::parse;
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -21,7 +22,8 @@ const SELF_CHECK_HISTORIES: u32 = 20;
 const AFTER_HELP: &str = "\
 Each thread has a connection of its own and increments as often as it can.
 Every answer is kept; with the final value they must be those of one atomic
-counter (be linearizable), or the exit status is 4.
+counter (be linearizable), or the exit status is 4. Errors, and threads that were short
+of CPU, make it 5: such rates are marked by ! and must not be quoted.
 
 Run it against servers for testing: it empties what it counts in.";
 
@@ -55,6 +57,10 @@ pub struct Args {
     /// How long to wait for an answer before it counts as lost
     #[arg(long, default_value = "10s", value_name = "TIME", value_parser = parse_time)]
     timeout: Duration,
+
+    /// Leave out the measurement of what the threads can do at most
+    #[arg(long)]
+    no_calibrate: bool,
 
     /// Write the result to a file
     #[arg(long, value_name = "FILE")]
@@ -98,6 +104,7 @@ pub fn run(args: Args) -> Exit {
         threads: args.threads.0.clone(),
         duration: args.duration,
         repeat: args.repeat,
+        calibrates: !args.no_calibrate,
         options: Options { sql: args.sql, timeout: args.timeout },
     };
     let mut contestants = Vec::new();
@@ -160,6 +167,23 @@ fn finish(document: &mut Document, outcome: &Outcome) {
         Some(first) => (Verdict::Fail, format!("{} wrong; {first}", outcome.violations.len())),
     };
     document.checks.push(Check { name: "linearizable".into(), verdict, message });
+    document.notes.extend(doubts(outcome));
+}
+
+/// One line for each check that failed besides the history, with the first rate that it makes doubtful.
+fn doubts(outcome: &Outcome) -> Vec<String> {
+    let mut first: BTreeMap<&str, (String, usize)> = BTreeMap::new();
+    for counter in &outcome.counters {
+        for check in counter.checks.iter().filter(|check| check.verdict == Verdict::Fail) {
+            let Counter { store, threads, .. } = counter;
+            let words = || (format!("{store}, {threads} threads: {}", check.message), 0);
+            first.entry(check.name.as_str()).or_insert_with(words).1 += 1;
+        }
+    }
+    let line = |(name, (first, times)): (&str, (String, usize))| {
+        format!("! NOT CERTIFIED, {times} times by {name}, first {first}")
+    };
+    first.into_iter().map(line).collect()
 }
 
 fn show(outcome: &Outcome, notes: &[String]) {
@@ -167,7 +191,7 @@ fn show(outcome: &Outcome, notes: &[String]) {
     let mut text = String::from("increments/s\n");
     text += &table(&outcome.counters, columns);
     text.push('\n');
-    for note in notes {
+    for note in notes.iter().chain(&doubts(outcome)) {
         text += &wrapped(note, columns);
         text.push('\n');
     }
@@ -176,7 +200,8 @@ fn show(outcome: &Outcome, notes: &[String]) {
 }
 
 fn conclude(outcome: &Outcome, written: Result<(), Failure>) -> Exit {
-    let mut exit = Exit::Ok;
+    let is_certified = outcome.counters.iter().all(Counter::is_certified);
+    let mut exit = if is_certified { Exit::Ok } else { Exit::NotCertified };
     if outcome.is_stopped {
         eprintln!("larder-bench: stopped; these are the results so far");
         exit = Exit::Error;

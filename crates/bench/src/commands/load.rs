@@ -1,13 +1,15 @@
 //! The options that describe a load, for every command that makes one.
 
 use super::{Failure, tls};
-use crate::engine::{Address, Arrival, Load, Part, Plan, Verify, WhenFull};
+use crate::engine::servers::Layout;
+use crate::engine::{Address, Arrival, Load, Part, Plan, Servers, Verify, WhenFull};
 use crate::net::without_secret;
 use crate::watch::{Process, Targets};
-use crate::wire::Protocol;
-use crate::workload::{Mix, Pattern, Sizes, Workload, parse};
+use crate::wire::{Login, Protocol};
+use crate::workload::{Mix, Pattern, Preset, Sizes, Workload, parse};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A window, unless told otherwise.
@@ -20,15 +22,25 @@ pub const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 #[group(skip)]
 pub struct Args {
     /// Where the server is
-    #[arg(help = "The server: HOST[:PORT], [IPV6]:PORT, unix:PATH or redis://HOST[:PORT]")]
-    #[arg(short, long, default_value = "127.0.0.1", help_heading = "Server")]
-    pub server: String,
+    #[arg(
+        help = "The server: HOST[:PORT], [IPV6]:PORT, unix:PATH or redis://HOST[:PORT]; several, with commas \
+                  between, share the keys"
+    )]
+    #[arg(short, long, default_value = "127.0.0.1", value_delimiter = ',', help_heading = "Server")]
+    pub server: Vec<String>,
+    /// How several servers share the keys: ketama, ketama-unweighted (libmemcached's), twemproxy or rendezvous
+    /// (pymemcache's)
+    #[arg(long, value_name = "NAME", default_value = "ketama", help_heading = "Server")]
+    pub placement: Layout,
     /// Its port, unless the address has one [default: 11211, redis 6379]
     #[arg(short, long, help_heading = "Server")]
     pub port: Option<u16>,
     /// text, meta, binary (memcached's) or resp2 (redis)
     #[arg(short = 'P', long, default_value = "text", help_heading = "Server")]
     pub protocol: Protocol,
+    /// A file whose first line is USER:PASSWORD, for a server that asks for a login (redis takes :PASSWORD too)
+    #[arg(long, value_name = "FILE", help_heading = "Server")]
+    pub auth_file: Option<PathBuf>,
     /// Whether and how it is encrypted
     #[command(flatten)]
     pub tls: tls::Args,
@@ -58,6 +70,9 @@ pub struct Args {
     /// wait (it counts from when it was due) or drop (it is counted)
     #[arg(long, value_name = "HOW", default_value = "wait", value_parser = when_full, help_heading = "Load")]
     pub when_full: WhenFull,
+    /// Replace a connection by a new one after N requests on it; the new one counts as a `connect`
+    #[arg(long, visible_alias = "reconnect-interval", value_name = "N", help_heading = "Load")]
+    pub reconnect: Option<u32>,
     /// How long to measure, such as 10s or 2m [default: 10s, without end with -n]
     #[arg(short, long, visible_alias = "test-time", value_name = "TIME", value_parser = parse::duration)]
     #[arg(help_heading = "Load")]
@@ -79,6 +94,10 @@ pub struct Args {
     /// How many keys
     #[arg(short, long, default_value = "1m", value_parser = parse::count, help_heading = "Workload")]
     pub keys: u64,
+    /// A workload of YCSB: ycsb-a, ycsb-b, ycsb-c or ycsb-d, with its verbs, key pattern and values of 1000 bytes
+    #[arg(long, value_name = "NAME", help_heading = "Workload")]
+    #[arg(conflicts_with_all = ["mix", "ratio", "key_pattern", "value_size"])]
+    pub preset: Option<Preset>,
     /// uniform, zipf:EXP, gauss, seq, latest or hot:SHARE/WEIGHT (hot:20/80)
     #[arg(long, value_name = "PATTERN", default_value = "uniform", help_heading = "Workload")]
     pub key_pattern: Pattern,
@@ -95,7 +114,8 @@ pub struct Args {
     #[arg(long, value_name = "RANGE", default_value = "0", value_parser = parse::expiry)]
     #[arg(help_heading = "Workload")]
     pub expiry_range: (u32, u32),
-    /// Verbs by weight, such as get=90,set=10 (incr, delete, touch)
+    /// Verbs by weight, such as get=90,set=10 (incr, delete, touch, gat, cas, append,
+    /// prepend), or connect=1: new connections alone
     #[arg(long, help_heading = "Workload", conflicts_with = "ratio")]
     pub mix: Option<Mix>,
     /// SETS:GETS, in memtier's order
@@ -104,6 +124,9 @@ pub struct Args {
     /// Keys in one get
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workload")]
     pub multi_key_get: u32,
+    /// Sets in a row of which only the last is answered (noreply, quiet); all are read back at the end
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workload")]
+    pub noreply: u32,
     /// Store a key that a get missed
     #[arg(long, help_heading = "Workload")]
     pub look_aside: bool,
@@ -173,11 +196,9 @@ impl Args {
     /// # Errors
     /// They contradict each other.
     pub fn plan(&self) -> Result<Plan, Failure> {
-        let (address, protocol) =
-            Address::parse(&self.server, self.port, self.protocol).map_err(|message| {
-                Failure::usage(format!("--server {}: {message}", without_secret(&self.server)))
-            })?;
+        let (address, protocol, servers) = self.addresses()?;
         let tls = self.tls.tls(&address)?;
+        let login = self.login()?;
         let load = match self.rate {
             None => Load::Closed { pipeline: self.pipeline },
             Some(_) if self.pipeline > 1 => {
@@ -188,10 +209,14 @@ impl Args {
         };
         let connections = self.clients_per_thread.map_or(self.connections, |each| each * self.threads);
         let plan = Plan {
-            label: format!("{address} {load}"),
+            label: servers
+                .as_ref()
+                .map_or_else(|| format!("{address} {load}"), |all| format!("{all} {load}")),
             address,
+            servers,
             protocol,
             tls,
+            login,
             load,
             threads: self.threads,
             connections,
@@ -201,6 +226,7 @@ impl Args {
             duration: self.length(),
             requests: self.requests,
             prefill: self.prefill,
+            reconnect: self.reconnect,
             verify: self.verify,
             cpus: self.cpus.clone(),
             spin: self.spin,
@@ -213,6 +239,33 @@ impl Args {
         Ok(plan)
     }
 
+    /// The first server, its protocol, and all servers if there are several.
+    fn addresses(&self) -> Result<(Address, Protocol, Option<Servers>), Failure> {
+        let read = |server: &String| {
+            Address::parse(server, self.port, self.protocol)
+                .map_err(|message| Failure::usage(format!("--server {}: {message}", without_secret(server))))
+        };
+        let all: Vec<(Address, Protocol)> = self.server.iter().map(read).collect::<Result<_, _>>()?;
+        let Some((first, protocol)) = all.first().cloned() else {
+            return Err(Failure::usage("--server: there is none"));
+        };
+        if all.iter().any(|(_, other)| *other != protocol) {
+            return Err(Failure::usage("--server: several servers speak one protocol"));
+        }
+        let several = all.len() > 1;
+        let servers = Servers::new(all.into_iter().map(|(address, _)| address).collect(), self.placement);
+        let servers = if several { Some(servers.map_err(Failure::usage)?) } else { None };
+        Ok((first, protocol, servers))
+    }
+
+    /// The login that the options name. The file is read here and now.
+    fn login(&self) -> Result<Option<Login>, Failure> {
+        let Some(path) = &self.auth_file else { return Ok(None) };
+        let wrong = |message: String| Failure::error(format!("--auth-file {}: {message}", path.display()));
+        let content = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        Login::parse(&content).map(Some).map_err(wrong)
+    }
+
     /// The window's length; with a number of requests, one that is never reached.
     fn length(&self) -> Duration {
         let usual = if self.requests.is_some() { LONGEST } else { USUAL };
@@ -220,7 +273,7 @@ impl Args {
     }
 
     fn workload(&self) -> Workload {
-        Workload {
+        let mut workload = Workload {
             keys: self.keys,
             pattern: self.key_pattern.clone(),
             prefix: self.key_prefix.clone(),
@@ -229,8 +282,13 @@ impl Args {
             expiry_s: self.expiry_range,
             mix: self.mix.clone().unwrap_or_else(|| self.ratio.clone()),
             multi_get: self.multi_key_get,
+            quiet_sets: self.noreply,
             look_aside: self.look_aside,
             seed: self.seed,
+        };
+        if let Some(preset) = self.preset {
+            preset.apply(&mut workload);
         }
+        workload
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Exit, Failure};
 use crate::report;
-use crate::result::{Document, SCHEMA};
+use crate::result::{Document, SCHEMA, memtier};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("made").required(true).multiple(true))]
 pub struct Args {
-    /// Results, as --json wrote them; several become one page
+    /// Results, as --json wrote them, or memtier_benchmark's --json-out-file; several become one page
     #[arg(required = true, value_name = "RESULT.json")]
     results: Vec<PathBuf>,
     /// Write report.html, report.md, result.json, timeseries.csv and latency.hlog into this folder
@@ -55,13 +55,17 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Reads a result.
+/// Reads a result, of this program or of memtier_benchmark.
 ///
 /// # Errors
 /// The file cannot be read, is no result, or is of a later version.
 pub fn read(path: &Path) -> Result<Document, Failure> {
     let shown = path.display();
     let bytes = std::fs::read(path).map_err(|e| Failure::error(format!("{shown} cannot be read: {e}")))?;
+    let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    if let Some(read) = memtier::read(&name, &bytes) {
+        return read.map_err(|why| Failure::error(format!("{shown}: {why}")));
+    }
     let document: Document = serde_json::from_slice(&bytes).map_err(|e| {
         Failure::error(format!("{shown} is no result of larder-bench ({e}); --json FILE writes one"))
     })?;

@@ -1,13 +1,14 @@
 //! `larder-bench run`: one workload against one server.
 
 use super::live::Live;
-use super::{Exit, Failure, hosts, load, output, summary};
+use super::{Exit, Failure, hosts, load, output, repeats, summary};
 use crate::calibrate;
 use crate::engine::{self, Ceiling, Plan};
 use crate::fleet;
 use crate::result::{Document, Run};
 use clap::Parser;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// Measure one workload against one server.
 #[derive(Debug, clap::Args)]
@@ -23,6 +24,14 @@ pub struct Args {
     /// Leave out the second that finds the generator's ceiling
     #[arg(long, conflicts_with = "ceiling", help_heading = "Checks")]
     no_calibrate: bool,
+    /// Measure so many times; each keeps a result of its own, `LABEL #1`, `LABEL #2`
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Output")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(conflicts_with_all = ["hosts", "hosts_file"])]
+    repeat: u32,
+    /// The name of the run in results, by which `compare` finds its partner [default: the server and the load]
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    label: Option<String>,
     /// Write the result to a file
     #[arg(long, visible_alias = "json-out-file", value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
@@ -36,7 +45,7 @@ pub struct Args {
 /// # Errors
 /// There is no result at all, or it could not be written.
 pub fn run(args: Args) -> Result<Exit, Failure> {
-    let mut plan = args.load.plan()?;
+    let mut plan = args.plan()?;
     let fleet = args.hosts.fleet()?;
     let width = output::width();
     if !args.quiet {
@@ -54,6 +63,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         plan.ceiling = Some(calibrate::ceiling(&plan, &stop)?);
     }
     args.hosts.watch(&mut plan)?;
+    if args.repeat > 1 {
+        return args.repeats(&plan, &stop, width);
+    }
     let live = Live::new(&plan, args.quiet, width);
     let run = match &fleet {
         None => engine::execute(&plan, &live, &stop),
@@ -74,14 +86,48 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
 pub fn conclude(plan: &Plan, run: Run, json: Option<&Path>, width: usize) -> Result<Exit, Failure> {
     print!("{}", summary::of(&run, width));
     let exit = exit_of(&run);
-    let document = Document { title: plan.label.clone(), runs: vec![run], ..output::document() };
-    if let Some(path) = json {
-        output::write_json(path, &document)?;
-    }
+    write(json, &plan.label, vec![run])?;
     Ok(exit)
 }
 
+/// Writes runs to `json`, if there is one.
+fn write(json: Option<&Path>, title: &str, runs: Vec<Run>) -> Result<(), Failure> {
+    let Some(path) = json else { return Ok(()) };
+    output::write_json(path, &Document { title: title.to_string(), runs, ..output::document() })
+}
+
 impl Args {
+    fn plan(&self) -> Result<Plan, Failure> {
+        let plan = self.load.plan()?;
+        let label = self.label.clone().unwrap_or(plan.label);
+        Ok(Plan { label, ..plan })
+    }
+
+    /// Measures several times, prints each, and writes all to the result. One that is cut short is the last.
+    fn repeats(&self, plan: &Plan, stop: &AtomicBool, width: usize) -> Result<Exit, Failure> {
+        let (mut runs, mut exit) = (Vec::new(), Exit::Ok);
+        for number in 1..=self.repeat {
+            let plan = repeats::plan_of(plan, &plan.label, number);
+            let progress = format!("run {number} of {}", self.repeat);
+            if !self.quiet {
+                println!("{progress}");
+            }
+            let live = Live::of_several(&plan, self.quiet, width, progress);
+            let run = engine::execute(&plan, &live, stop);
+            live.clear();
+            let run = run?;
+            print!("{}", summary::of(&run, width));
+            exit = repeats::worse(exit, exit_of(&run));
+            let is_last = run.cut_short.is_some();
+            runs.push(run);
+            if is_last {
+                break;
+            }
+        }
+        write(self.json.as_deref(), &plan.label, runs)?;
+        Ok(exit)
+    }
+
     fn is_to_calibrate(&self) -> bool {
         self.ceiling.is_none() && !self.no_calibrate
     }
@@ -101,7 +147,7 @@ pub fn plan_of(arguments: &[String]) -> Result<(Plan, bool), Failure> {
     }
     let first_line = |error: clap::Error| error.to_string().lines().next().unwrap_or_default().to_string();
     let alone = Alone::try_parse_from(arguments).map_err(|error| Failure::usage(first_line(error)))?;
-    Ok((alone.args.load.plan()?, alone.args.is_to_calibrate()))
+    Ok((alone.args.plan()?, alone.args.is_to_calibrate()))
 }
 
 /// The exit status that a run leads to.

@@ -1,19 +1,24 @@
 //! `larder-bench scenario`: the five published benchmarks, made again.
 
 use super::agent::plan_of;
-use super::{Exit, Failure, output};
+use super::{Exit, Failure, choices, output};
+use crate::net::Address;
 use crate::report;
 use crate::result::Document;
 use crate::scenario::folder::Folder;
 use crate::scenario::stage::Peer;
 use crate::scenario::text::{hanging, table, wrapped};
-use crate::scenario::{ALL, Host, Options, Part, Run, Scenario, host, named, text};
+use crate::scenario::{ALL, GivenPeer, Host, Options, Part, Run, Scenario, host, named, text};
+use crate::sweep::Values;
 use crate::workload::parse;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// Connections a thread of a sweep at most: beyond, a host runs out of files.
+const PER_THREAD_MAX: u64 = 500;
 
 /// Make published benchmarks of caches again: the document's figures beside
 /// ours, with checks.
@@ -53,12 +58,36 @@ struct RunArgs {
     /// are installed]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = peer)]
     peers: Option<Vec<Option<Peer>>>,
+    /// A server that runs already, as one more row of php-loop and
+    /// counter-shootout, such as fatcache=127.0.0.1:11211; may be given several
+    /// times
+    #[arg(long = "peer", value_name = "NAME=ADDRESS", value_parser = given_peer)]
+    given_peers: Vec<GivenPeer>,
+    /// Numbers of connections a thread for memtier-sweep, such as 1:40:1 or 1,8,40
+    #[arg(long, value_name = "NUMBERS", value_parser = per_thread)]
+    per_thread: Option<Values>,
     /// A MongoDB for counter-shootout
     #[arg(long, value_name = "URL")]
     mongodb: Option<String>,
     /// Keep the document's flaws where that means something
     #[arg(long)]
     as_seed: bool,
+    /// A server that runs already: HOST, HOST:PORT or unix:PATH. The remote one
+    /// of perl-tiers; one more row of php-loop and counter-shootout
+    #[arg(long, value_name = "ADDRESS", value_parser = choices::address, help_heading = "Loops")]
+    server: Option<Address>,
+    /// Values and counts of scenarios
+    #[command(flatten)]
+    choices: choices::Args,
+    /// Where results go
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Where servers' files and results go.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub struct Common {
     /// Where servers may keep their files [default: $TMPDIR or /tmp]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
@@ -91,6 +120,24 @@ fn peer(name: &str) -> Result<Option<Peer>, String> {
     }
 }
 
+fn per_thread(text: &str) -> Result<Values, String> {
+    let values: Values = text.parse()?;
+    match values.0.last() {
+        Some(most) if *most > PER_THREAD_MAX => {
+            Err(format!("at most {PER_THREAD_MAX} connections a thread: 28 threads have them"))
+        }
+        _ => Ok(values),
+    }
+}
+
+fn given_peer(text: &str) -> Result<GivenPeer, String> {
+    let (name, address) = text.split_once('=').ok_or("is NAME=ADDRESS, such as fatcache=127.0.0.1:11211")?;
+    if name.is_empty() || name.len() > 40 || name.contains(char::is_control) {
+        return Err("a name has 1 to 40 characters".to_string());
+    }
+    Ok(GivenPeer { name: name.to_string(), address: choices::address(address)? })
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -108,7 +155,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             show(&name, width);
             Ok(Exit::Ok)
         }
-        Command::Run(args) => play(&args, width),
+        Command::Run(args) => start(&args, width),
     }
 }
 
@@ -139,21 +186,50 @@ fn show(scenario: &Scenario, width: usize) {
     print(&page);
 }
 
-fn play(args: &RunArgs, width: usize) -> Result<Exit, Failure> {
+fn start(args: &RunArgs, width: usize) -> Result<Exit, Failure> {
     let scenarios = chosen(&args.names)?;
+    let mut given = args.choices.given(args.server.as_ref());
+    let more = [("--peer", !args.given_peers.is_empty()), ("--per-thread", args.per_thread.is_some())];
+    given.extend(more.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name));
+    for one in &scenarios {
+        if let Some(option) = given.iter().find(|option| !one.takes.contains(option)) {
+            let takers = ALL.iter().filter(|one| one.takes.contains(option)).map(|one| one.name);
+            let takers = takers.collect::<Vec<_>>().join(", ");
+            let message = format!("{option} is no option of `{}`, but of: {takers}", one.name);
+            return Err(Failure::usage(message));
+        }
+    }
     let options = args.options()?;
+    let title = match scenarios.as_slice() {
+        [one] => format!("Scenario {}", one.name),
+        all => format!("{} scenarios", all.len()),
+    };
+    play(&args.common, &scenarios, args.budget, &options, title, width)
+}
+
+/// Runs scenarios, prints what they found, and writes it.
+///
+/// # Errors
+/// Nothing could be run, or the result could not be written.
+pub fn play(
+    args: &Common,
+    scenarios: &[Scenario],
+    budget: Duration,
+    options: &Options,
+    title: String,
+    width: usize,
+) -> Result<Exit, Failure> {
     writable(args)?;
-    let parent = args.folder.clone().unwrap_or_else(std::env::temp_dir);
+    // An empty TMPDIR names no folder.
+    let usual = || Some(std::env::temp_dir()).filter(|folder| folder.is_absolute());
+    let parent = args.folder.clone().or_else(usual).unwrap_or_else(|| PathBuf::from("/tmp"));
     let no_place = |e: io::Error| Failure::error(format!("{}: {e}; say --folder DIR", parent.display()));
     // Servers run in folders of their own, where a relative path would lead elsewhere.
     let folder = parent.canonicalize().and_then(|parent| Folder::new(&parent)).map_err(no_place)?;
     let stop = stop_on_signals();
     let host = Host::look();
     let mut document = output::document();
-    document.title = match scenarios.as_slice() {
-        [one] => format!("Scenario {}", one.name),
-        all => format!("{} scenarios", all.len()),
-    };
+    document.title = title;
     document.environment.facts = host.facts(folder.path());
     let is_live = !args.quiet && io::stdout().is_terminal();
     let tell = |what: &str| {
@@ -161,10 +237,9 @@ fn play(args: &RunArgs, width: usize) -> Result<Exit, Failure> {
             print(&format!("\r\x1b[2K{}", what.get(..width.saturating_sub(1)).unwrap_or(what)));
         }
     };
-    let run =
-        Run { options: &options, host: &host, folder: folder.path(), stop: &stop, tell: &tell, plan_of };
+    let run = Run { options, host: &host, folder: folder.path(), stop: &stop, tell: &tell, plan_of };
     let (mut is_wrong, mut is_certified) = (false, true);
-    let is_whole = run.all(&scenarios, args.budget, &mut |scenario: &Scenario, part: Part| {
+    let is_whole = run.all(scenarios, budget, &mut |scenario: &Scenario, part: Part| {
         tell("");
         if !args.quiet {
             let line = "=".repeat(width.min(78));
@@ -204,7 +279,17 @@ impl RunArgs {
             Some(peers) => peers.iter().copied().flatten().collect(),
         };
         let larder = larder(self.larder.as_deref())?;
-        Ok(Options { larder, peers, as_seed: self.as_seed, mongodb: self.mongodb.clone() })
+        let mut wanted = self.choices.wanted(self.server.clone())?;
+        let per_thread = self.per_thread.iter().flat_map(|values| &values.0);
+        wanted.per_thread = per_thread.map(|n| *n as usize).collect();
+        Ok(Options {
+            larder,
+            peers,
+            given_peers: self.given_peers.clone(),
+            as_seed: self.as_seed,
+            mongodb: self.mongodb.clone(),
+            wanted,
+        })
     }
 }
 
@@ -240,7 +325,7 @@ fn larder(given: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// Checks that the result can be written, before the scenarios run.
-fn writable(args: &RunArgs) -> Result<(), Failure> {
+fn writable(args: &Common) -> Result<(), Failure> {
     if let Some(folder) = &args.output {
         let made = std::fs::create_dir_all(folder);
         made.map_err(|e| Failure::error(format!("-o {}: {e}", folder.display())))?;
@@ -272,7 +357,7 @@ fn versions(document: &mut Document) {
     document.environment.facts.push(("servers".to_string(), versions.join("; ")));
 }
 
-fn write(args: &RunArgs, document: &Document) -> Result<(), Failure> {
+fn write(args: &Common, document: &Document) -> Result<(), Failure> {
     let json = args.json.as_deref().map_or(Ok(()), |path| output::write_json(path, document));
     if let Some(folder) = &args.output {
         report::write_bundle(folder, document)
@@ -297,6 +382,21 @@ mod tests {
         assert_eq!(chosen(&["perl-tiers", "php-loop", "php-loop"]), Ok(vec!["php-loop", "perl-tiers"]));
         assert_eq!(chosen(&["all"]).map(|all| all.len()), Ok(ALL.len()));
         assert!(chosen(&["php"]).is_err_and(|failure| failure.message.contains("counter-shootout")));
+    }
+
+    #[test]
+    fn a_given_peer_has_a_name_and_an_address() {
+        let peer = given_peer("fatcache=10.0.0.1:22122").expect("it is one");
+        assert_eq!((peer.name.as_str(), peer.address.to_string().as_str()), ("fatcache", "10.0.0.1:22122"));
+        for wrong in ["10.0.0.1", "=10.0.0.1", "a=", "a=redis://h"] {
+            assert!(given_peer(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn connections_a_thread_are_a_list_or_a_range() {
+        assert!(per_thread("1:40:1").is_ok_and(|values| values.0.len() == 40));
+        assert!(per_thread("501").is_err() && per_thread("0").is_err());
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub fn connections(plan: &Plan) -> String {
 /// The heading of several runs, whose load is told in other words than the plan's.
 pub fn heading_of(plan: &Plan, load: &str, width: usize) -> String {
     let tls = if plan.tls.is_some() { " in TLS" } else { "" };
-    let text = format!("{} {}{tls}; {load}; {}", plan.address, plan.protocol.name(), plan.words());
+    let text = format!("{} {}{tls}; {load}; {}", plan.place(), plan.protocol.name(), plan.words());
     wrap(&text, width, "")
 }
 
@@ -37,6 +37,7 @@ pub fn of(run: &Run, width: usize) -> String {
     }
     text += &crate::fleet::table::of(&run.hosts, width);
     let mut tell = |line: String| text += &format!("{}\n", wrap(&line, width, "   "));
+    batches(run).into_iter().for_each(&mut tell);
     if run.slip.count() > 0 {
         let p99 = |latency: &Latency| show::time(latency.quantile_ns(0.99) as f64);
         tell(format!("service p99 {}, slip p99 {}", p99(&run.service()), p99(&run.slip)));
@@ -81,6 +82,15 @@ pub fn of(run: &Run, width: usize) -> String {
         None => tell("NOT CERTIFIED: do not quote these figures".to_string()),
     }
     text
+}
+
+/// The rates of keys in requests of several.
+fn batches(run: &Run) -> Vec<String> {
+    let rate = |rate: f64| show::count(rate as u64);
+    let (keys, sets) = (run.load.multi_get, run.load.quiet_sets);
+    let gets = run.key_rate().map(|keys_s| format!("{} keys/s in gets of {keys} keys", rate(keys_s)));
+    let sets = run.quiet_set_rate().map(|sets_s| format!("{} sets/s, {sets} to a reply", rate(sets_s)));
+    gets.into_iter().chain(sets).collect()
 }
 
 fn table(text: &mut String, run: &Run) {

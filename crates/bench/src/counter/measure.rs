@@ -3,8 +3,11 @@
 
 use super::history::{Client, History, Linearizable, Op, Violation};
 use super::store::{Error, Failure, Store, Worker};
+use crate::engine::certify;
+use crate::engine::cpu::{self, Used};
+use crate::engine::{Ceiling, Load, Plan};
 use crate::latency::Latency;
-use crate::result::{Check, Verdict};
+use crate::result::{self, Check, Generator, Verb, Verdict};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -32,12 +35,41 @@ pub struct Round {
     pub is_whole: bool,
     /// Whether it was one atomic counter, as far as it went.
     pub verdict: Result<Linearizable, Violation>,
+    /// The cost of the threads.
+    pub generator: Generator,
 }
 
 impl Round {
     /// Increments a second; 0 if nothing was answered.
     pub fn rate(&self) -> f64 {
         if self.seconds > 0.0 { self.answered as f64 / self.seconds } else { 0.0 }
+    }
+
+    /// The checks of every load in a closed loop, of `threads` threads whose ceiling is known or not.
+    pub fn checks(&self, threads: u32, ceiling: Option<Ceiling>) -> (Generator, Vec<Check>) {
+        let generator = Generator {
+            ceiling: ceiling.map(|ceiling| ceiling.rate),
+            ceiling_spread: ceiling.map_or(0.0, |ceiling| ceiling.spread),
+            ..self.generator.clone()
+        };
+        let increments = Verb {
+            name: "incr".to_string(),
+            count: self.answered + self.refused,
+            errors: self.refused,
+            response: self.latency.clone(),
+            ..Verb::default()
+        };
+        let run = result::Run {
+            seconds: self.seconds,
+            verbs: vec![increments],
+            errors_said: self.problem.iter().cloned().collect(),
+            cut_short: self.problem.clone().filter(|_| !self.is_whole),
+            generator: generator.clone(),
+            ..result::Run::default()
+        };
+        let load = Load::Closed { pipeline: 1 };
+        let plan = Plan { threads: threads as usize, connections: threads as usize, load, ..Plan::default() };
+        (generator, certify::checks(&plan, &run))
     }
 
     /// The verdict, as it stands in a result.
@@ -82,7 +114,9 @@ pub fn measure(
     let (mut began_ns, mut ended_ns) = (u64::MAX, 0);
     let mut latency = Latency::new();
     let (mut refused, mut problem, mut is_whole) = (0, None, true);
+    let mut generator = Generator::default();
     for run in runs {
+        cpu::add_thread(&mut generator, run.used, 0, duration.as_secs_f64());
         began_ns = began_ns.min(run.began_ns);
         ended_ns = ended_ns.max(run.client.log.last().map_or(0, |op| op.end_ns));
         latency.add(&run.latency);
@@ -107,6 +141,7 @@ pub fn measure(
         problem,
         is_whole,
         verdict: history.verdict(),
+        generator,
     })
 }
 
@@ -118,18 +153,32 @@ struct Run {
     refused: u64,
     problem: Option<String>,
     went_to_its_end: bool,
+    /// What its thread had used when it began and when it ended.
+    used: (Used, Used),
 }
 
 impl Run {
+    /// Increments until the time is over, and keeps what the thread used meanwhile.
     fn of(
-        mut worker: Box<dyn Worker>,
+        worker: Box<dyn Worker>,
         start: &Barrier,
         origin: Instant,
         duration: Duration,
         stop: &AtomicBool,
     ) -> Self {
-        let now_ns = || origin.elapsed().as_nanos() as u64;
         start.wait();
+        let at_begin = Used::now();
+        let run = Self::until_the_end(worker, origin, duration, stop);
+        Self { used: (at_begin, Used::now()), ..run }
+    }
+
+    fn until_the_end(
+        mut worker: Box<dyn Worker>,
+        origin: Instant,
+        duration: Duration,
+        stop: &AtomicBool,
+    ) -> Self {
+        let now_ns = || origin.elapsed().as_nanos() as u64;
         let began_ns = now_ns();
         let end_ns = began_ns + duration.as_nanos() as u64;
         let mut run = Self {
@@ -139,6 +188,7 @@ impl Run {
             refused: 0,
             problem: None,
             went_to_its_end: true,
+            used: (Used::default(), Used::default()),
         };
         let mut refusals = 0;
         loop {
@@ -229,8 +279,28 @@ mod tests {
     fn a_sound_counter_passes_and_every_answer_counts() {
         let round = round(u64::MAX, Failure::Refused(String::new()));
         assert_eq!(round.check().verdict, Verdict::Pass, "{round:?}");
+        let (_, checks) = round.checks(1, None);
+        assert!(checks.iter().all(|check| check.name != "errors"), "{checks:?}");
         assert_eq!(round.latency.count(), round.answered);
         assert!(round.rate() > 0.0 && round.seconds < 30.0);
+    }
+
+    fn verdict(round: &Round, name: &str) -> Option<Verdict> {
+        let (_, checks) = round.checks(3, None);
+        checks.into_iter().find(|check| check.name == name).map(|check| check.verdict)
+    }
+
+    #[test]
+    fn threads_that_are_the_limit_themselves_certify_nothing() {
+        // Nothing but the threads takes time.
+        let round = round(u64::MAX, Failure::Refused(String::new()));
+        assert_eq!(verdict(&round, "generator"), Some(Verdict::Fail), "{round:?}");
+    }
+
+    #[test]
+    fn refused_increments_certify_nothing() {
+        let round = round(1000, Failure::Refused("full".into()));
+        assert_eq!(verdict(&round, "errors"), Some(Verdict::Fail), "{round:?}");
     }
 
     #[test]

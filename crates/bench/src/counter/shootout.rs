@@ -1,9 +1,11 @@
 //! Several stores under rising numbers of threads, in turns, so that a disturbance of the host hits all of
 //! them.
 
+use super::ceilings::Ceilings;
 use super::entry::Entry;
 use super::measure::{Round, measure};
 use super::store::{Error, Kind, Options, Store};
+use crate::engine::Ceiling;
 use crate::result::Counter;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,6 +13,8 @@ use std::time::Duration;
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// Whether to measure what the threads can do at most, where there is a null server for the store.
+    pub calibrates: bool,
     /// Numbers of threads, in the order to try them.
     pub threads: Vec<u32>,
     /// How long each measurement takes.
@@ -79,6 +83,7 @@ pub fn run(contestants: Vec<Contestant>, plan: &Plan, stop: &AtomicBool, progres
     let total = contestants.len() * plan.threads.len() * plan.repeat as usize;
     let mut at = 0;
     let mut able = contestants;
+    let mut ceilings = Ceilings::new(plan.calibrates.then_some(plan.options));
     for _ in 0..plan.repeat {
         for &threads in &plan.threads {
             able.retain(|contestant| {
@@ -89,6 +94,7 @@ pub fn run(contestants: Vec<Contestant>, plan: &Plan, stop: &AtomicBool, progres
                 }
                 let label = &contestant.entry.label;
                 progress(at, total, label, threads);
+                let ceiling = ceilings.of(contestant.entry.kind, threads, stop);
                 let failed = match measure(&*contestant.store, threads, plan.duration, stop) {
                     Ok(round) => {
                         if let Err(violation) = &round.verdict {
@@ -96,7 +102,7 @@ pub fn run(contestants: Vec<Contestant>, plan: &Plan, stop: &AtomicBool, progres
                             outcome.violations.push(format!("{label}, {threads} {noun}: {violation}"));
                         }
                         let failed = (!round.is_whole).then(|| failure(&round));
-                        outcome.counters.push(counter(contestant, threads, round));
+                        outcome.counters.push(counter(contestant, threads, ceiling, round));
                         failed
                     }
                     Err(error) => Some(error.to_string()),
@@ -117,8 +123,11 @@ fn failure(round: &Round) -> String {
     format!("failed after {} increments: {}", round.answered, Error(why.into()))
 }
 
-fn counter(contestant: &Contestant, threads: u32, round: Round) -> Counter {
+fn counter(contestant: &Contestant, threads: u32, ceiling: Option<Ceiling>, round: Round) -> Counter {
+    let (generator, checks) = round.checks(threads, ceiling);
     Counter {
+        generator,
+        checks,
         store: contestant.entry.label.clone(),
         version: contestant.version.clone(),
         statement: contestant.statement.clone(),

@@ -4,6 +4,8 @@ mod broken;
 #[cfg(feature = "drivers")]
 mod databases;
 mod memcached;
+mod memory;
+mod rack_attack;
 mod statements;
 
 use crate::wire::Protocol;
@@ -121,13 +123,17 @@ pub enum Kind {
     PostgresUnlogged,
     /// MongoDB, or a server that speaks its protocol.
     Mongodb,
+    /// A table in this process.
+    MemoryStore,
+    /// Rack::Attack with Dalli, over a memcached server.
+    RackAttack,
     /// A counter that is wrong on purpose.
     BrokenRmw,
 }
 
 impl Kind {
     /// All, in the order to show them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Memcached,
         Self::MemcachedBinary,
         Self::MemcachedMeta,
@@ -138,6 +144,8 @@ impl Kind {
         Self::Postgres,
         Self::PostgresUnlogged,
         Self::Mongodb,
+        Self::MemoryStore,
+        Self::RackAttack,
         Self::BrokenRmw,
     ];
 
@@ -154,6 +162,16 @@ impl Kind {
         Self::Mongodb,
     ];
 
+    /// The protocol in which a server that does nothing can take its place; none for a driver's own.
+    pub fn null_protocol(self) -> Option<Protocol> {
+        match self {
+            Self::Memcached => Some(Protocol::Text),
+            Self::MemcachedMeta => Some(Protocol::Meta),
+            Self::MemcachedBinary => Some(Protocol::Binary),
+            _ => None,
+        }
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -167,6 +185,8 @@ impl Kind {
             Self::Postgres => "postgres",
             Self::PostgresUnlogged => "postgres-unlogged",
             Self::Mongodb => "mongodb",
+            Self::MemoryStore => "memory-store",
+            Self::RackAttack => "rack-attack",
             Self::BrokenRmw => "broken-rmw",
         }
     }
@@ -190,6 +210,8 @@ impl Kind {
             Self::Postgres => "PostgreSQL, a logged table",
             Self::PostgresUnlogged => "PostgreSQL, an unlogged table",
             Self::Mongodb => "MongoDB, or what speaks its wire",
+            Self::MemoryStore => "a table in this process, as an application of one process has it",
+            Self::RackAttack => "Rack::Attack with Dalli, each connection in a Ruby process, over memcached",
             Self::BrokenRmw => "wrong on purpose: get, then set, over memcached; must be caught",
         }
     }
@@ -197,9 +219,12 @@ impl Kind {
     /// An address as it may be given.
     pub fn example(self) -> &'static str {
         match self {
-            Self::Memcached | Self::MemcachedBinary | Self::MemcachedMeta | Self::BrokenRmw => {
-                "127.0.0.1:11211"
-            }
+            Self::Memcached
+            | Self::MemcachedBinary
+            | Self::MemcachedMeta
+            | Self::RackAttack
+            | Self::BrokenRmw => "127.0.0.1:11211",
+            Self::MemoryStore => "here",
             Self::Redis => "redis://127.0.0.1:6379/15",
             Self::MariadbMemory | Self::MariadbInnodb | Self::MariadbOrm => {
                 "mysql://user:password@127.0.0.1:3306/"
@@ -233,6 +258,8 @@ impl Kind {
             Self::Postgres => PostgresTable::LOGGED.statement(sql),
             Self::PostgresUnlogged => PostgresTable::UNLOGGED.statement(sql),
             Self::Mongodb => statements::mongodb(sql).into(),
+            Self::MemoryStore => memory::STATEMENT.into(),
+            Self::RackAttack => rack_attack::STATEMENT.into(),
             Self::BrokenRmw => broken::STATEMENT.into(),
         }
     }
@@ -243,6 +270,8 @@ impl Kind {
             Self::Memcached | Self::MemcachedBinary | Self::MemcachedMeta | Self::BrokenRmw => {
                 format!("delete {KEY}")
             }
+            Self::MemoryStore => memory::RESET.into(),
+            Self::RackAttack => rack_attack::RESET.into(),
             Self::Redis => format!("DEL {KEY}"),
             Self::MariadbMemory | Self::MariadbOrm => MySqlTable::MEMORY.reset(),
             Self::MariadbInnodb => MySqlTable::INNODB.reset(),
@@ -258,6 +287,8 @@ impl Kind {
             Self::Memcached => Box::new(Memcached::new(address, options, Protocol::Text)),
             Self::MemcachedMeta => Box::new(Memcached::new(address, options, Protocol::Meta)),
             Self::MemcachedBinary => Box::new(Memcached::new(address, options, Protocol::Binary)),
+            Self::MemoryStore => Box::new(memory::Memory::default()),
+            Self::RackAttack => Box::new(rack_attack::RackAttack::new(address, options)),
             Self::BrokenRmw => Box::new(broken::Broken::new(address, options)),
             _ => return self.open_database(address, options),
         })
@@ -265,8 +296,15 @@ impl Kind {
 
     /// Whether this build can open it: databases and redis need the feature `drivers`.
     pub fn is_built(self) -> bool {
-        let needs_driver =
-            !matches!(self, Self::Memcached | Self::MemcachedBinary | Self::MemcachedMeta | Self::BrokenRmw);
+        let needs_driver = !matches!(
+            self,
+            Self::Memcached
+                | Self::MemcachedBinary
+                | Self::MemcachedMeta
+                | Self::MemoryStore
+                | Self::RackAttack
+                | Self::BrokenRmw
+        );
         cfg!(feature = "drivers") || !needs_driver
     }
 

@@ -8,7 +8,7 @@ const RATE_COLUMNS: usize = 9;
 const CHECK_COLUMNS: usize = 7;
 
 /// The table, with increments a second. Repeats show their median; the word on the right is the worst of its
-/// row.
+/// row, with `!` for rates that are not certified.
 pub fn table(counters: &[Counter], columns: usize) -> String {
     let mut stores: Vec<&str> = Vec::new();
     let mut threads: Vec<u32> = Vec::new();
@@ -36,8 +36,13 @@ pub fn table(counters: &[Counter], columns: usize) -> String {
                 |threads: u32| counters.iter().filter(move |c| c.store == *store && c.threads == threads);
             let cell = |threads: &u32| format!("{:>RATE_COLUMNS$}", rate(rows(*threads)));
             let cells: String = block.iter().map(cell).collect();
-            let verdicts = block.iter().flat_map(|threads| rows(*threads)).map(|c| c.check.verdict);
-            lines.push(format!("{store:name_columns$}{cells}  {}", word(verdicts)));
+            let verdicts = || block.iter().flat_map(|threads| rows(*threads));
+            let doubt = if verdicts().all(Counter::is_certified) { "" } else { " !" };
+            let word = word(verdicts().map(|counter| counter.check.verdict));
+            lines.push(format!(
+                "{store:name_columns$}{cells}  {word}{}",
+                if word == "WRONG" { "" } else { doubt }
+            ));
         }
     }
     lines.join("\n")
@@ -85,6 +90,14 @@ mod tests {
     fn counter(store: &str, threads: u32, rate: f64, verdict: Verdict) -> Counter {
         let check = Check { verdict, ..Check::default() };
         Counter { store: store.into(), threads, rate, check, ..Counter::default() }
+    }
+
+    #[test]
+    fn a_rate_that_is_not_certified_is_marked() {
+        let mut doubtful = counter("larder", 2, 9.0, Verdict::Pass);
+        doubtful.checks = vec![Check { verdict: Verdict::Fail, ..Check::default() }];
+        let lines = table(&[counter("larder", 1, 9.0, Verdict::Pass), doubtful], 80);
+        assert!(lines.ends_with("ok !"), "{lines}");
     }
 
     #[test]

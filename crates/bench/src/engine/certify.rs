@@ -105,6 +105,8 @@ fn little(plan: &Plan, run: &Run) -> Option<Check> {
     let is_short = (run.count() as f64) < ROUNDS_MIN * in_flight;
     let verdict = match (product / in_flight - 1.0).abs() {
         _ if run.cut_short.is_some() || is_short || plan.requests.is_some() => Verdict::Skipped,
+        // A connection is replaced when none of its requests is in flight.
+        _ if plan.reconnect.is_some() && pipeline > 1 => Verdict::Skipped,
         off if off > LITTLE_MAX => Verdict::Fail,
         _ => Verdict::Pass,
     };

@@ -1,10 +1,10 @@
 //! One connection: bytes on their way out, requests in flight, bytes that came in.
 
-use super::ledger::WriteMark;
+use super::ledger::{Known, WriteMark};
 use super::plan::Plan;
 use crate::net::Error;
-use crate::net::Stream;
-use crate::wire::{Decoder, Encoder, Expected, Garbage, Reply, Verb};
+use crate::net::{Stream, Tls};
+use crate::wire::{Decoder, Encoder, Expected, Garbage, Reply, Value, Verb};
 use crate::workload::{Asked, Draw};
 use rustix::fd::BorrowedFd;
 use std::collections::VecDeque;
@@ -33,10 +33,10 @@ pub struct Flight {
     pub size: u32,
     /// The expiry that it is stored with.
     pub expiry_s: u32,
-    /// The write that it is, of a set or a delete that is followed.
+    /// The write that it is, if it is one that is followed.
     pub write: WriteMark,
-    /// The floor of its key at its begin, of a get.
-    pub floor: u32,
+    /// The state of its key when it begins, if it reads the key.
+    pub known: Known,
 }
 
 /// A request to send.
@@ -46,8 +46,12 @@ pub struct Request<'a> {
     pub asked: Asked,
     /// All keys of a get of several, the first one included; else empty.
     pub keys: &'a [u64],
-    /// The floors of the keys of a get.
-    pub floors: &'a [u32],
+    /// The values of sets in a row, the first one included; else empty.
+    pub sets: &'a [QuietSet],
+    /// The state of each key that the request reads.
+    pub known: &'a [Known],
+    /// The number that a cas names.
+    pub unique: u64,
     /// When it is due; 0 for when it is sent.
     pub due_ns: u64,
     /// The version that its value is to carry.
@@ -56,12 +60,31 @@ pub struct Request<'a> {
     pub write: WriteMark,
 }
 
+/// One of sets in a row.
+#[derive(Clone, Copy, Debug)]
+pub struct QuietSet {
+    /// Its key.
+    pub key: u64,
+    /// Its value.
+    pub value: Value,
+    /// See [`Flight::write`].
+    pub write: WriteMark,
+}
+
+/// One of the keys of a request but for the first.
+#[derive(Clone, Copy, Debug)]
+struct More {
+    key: u64,
+    known: Known,
+    write: WriteMark,
+}
+
 /// A request in flight together with all its keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking<'a> {
     /// The request.
     pub flight: &'a Flight,
-    more: &'a VecDeque<(u64, u32)>,
+    more: &'a VecDeque<More>,
 }
 
 impl Asking<'_> {
@@ -70,16 +93,23 @@ impl Asking<'_> {
         match index {
             index if index >= self.flight.keys => None,
             0 => Some(self.flight.key),
-            index => self.more.get(index as usize - 1).map(|more| more.0),
+            index => self.more.get(index as usize - 1).map(|more| more.key),
         }
     }
 
-    /// The floor of the key at a place of a get.
-    pub fn floor(&self, index: u32) -> u32 {
+    /// Returns the state, when the request began, of the key at this place of a get.
+    pub fn known(&self, index: u32) -> Known {
         match index {
-            0 => self.flight.floor,
-            index => self.more.get(index as usize - 1).map_or(0, |more| more.1),
+            0 => self.flight.known,
+            index => self.more.get(index as usize - 1).map_or_else(Known::default, |more| more.known),
         }
+    }
+
+    /// The writes of the request, each with its key.
+    pub fn writes(&self) -> impl Iterator<Item = (u64, WriteMark)> + '_ {
+        let first = (self.flight.key, self.flight.write);
+        let others = self.more.iter().take(self.flight.keys as usize - 1);
+        std::iter::once(first).chain(others.map(|more| (more.key, more.write)))
     }
 }
 
@@ -93,8 +123,8 @@ pub struct Connection {
     output: Vec<u8>,
     output_begin: usize,
     flights: VecDeque<Flight>,
-    /// The keys of gets of several and their floors, but for the first of each.
-    more_keys: VecDeque<(u64, u32)>,
+    /// The keys of requests of several, but for the first of each.
+    more_keys: VecDeque<More>,
     /// How many of the last requests are not wholly handed over.
     unsent: usize,
     /// Bytes of the first of these that are.
@@ -103,6 +133,12 @@ pub struct Connection {
     /// value as soon as it reads how large it is.
     answered_bytes: usize,
     decoder: Decoder,
+    /// Whether a request was ever answered.
+    is_answered: bool,
+    /// Requests since it was opened, or since the load began.
+    pub asked: u32,
+    /// The number of its server.
+    pub server: usize,
     /// The stream of its requests.
     pub draw: Draw,
     /// Whether it is waited for to be writable.
@@ -112,13 +148,17 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to the plan's server.
+    /// Connects to one of the plan's servers.
     ///
     /// # Errors
-    /// The server is not there, or does not agree on TLS.
-    pub fn open(plan: &Plan, draw: Draw) -> Result<Self, Error> {
+    /// The server is not there, does not agree on TLS, or refuses the login.
+    pub fn open(plan: &Plan, server: usize, draw: Draw) -> Result<Self, Error> {
         Ok(Self {
-            stream: Stream::connect(&plan.address, plan.tls.as_ref())?,
+            stream: Stream::connect(
+                plan.address_of(server),
+                plan.tls.as_ref(),
+                plan.login.as_ref().map(|login| (login, plan.protocol)),
+            )?,
             input: vec![0; INPUT_BYTES],
             input_begin: 0,
             input_end: 0,
@@ -130,6 +170,9 @@ impl Connection {
             unsent_done: 0,
             answered_bytes: 0,
             decoder: Decoder::new(plan.protocol),
+            is_answered: false,
+            asked: 0,
+            server,
             draw,
             is_blocked: false,
             is_dirty: false,
@@ -144,6 +187,11 @@ impl Connection {
     /// Requests in flight, those included that could not be handed over yet.
     pub fn in_flight(&self) -> usize {
         self.flights.len()
+    }
+
+    /// Whether a request was ever answered to its end.
+    pub fn is_answered(&self) -> bool {
+        self.is_answered
     }
 
     /// Bytes that wait to be sent.
@@ -161,21 +209,80 @@ impl Connection {
         self.output_bytes() > OUTPUT_BYTES_MAX
     }
 
+    /// Ends the connection, which has nothing in flight, and begins a new one; asks for the server's version there.
+    /// It is blocked until it is established.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn renew(
+        &mut self,
+        tls: Option<&Tls>,
+        encoder: &Encoder,
+        due_ns: u64,
+        now_ns: u64,
+    ) -> io::Result<()> {
+        self.stream.renew(tls)?;
+        (self.input_begin, self.input_end, self.output_begin) = (0, 0, 0);
+        self.output.clear();
+        self.decoder = Decoder::new(encoder.protocol);
+        (self.asked, self.is_answered, self.is_blocked) = (0, false, true);
+        encoder.version(&mut self.output);
+        let asked = Asked { verb: Verb::Connect, key: 0, size: 0, expiry_s: 0 };
+        let due_ns = if due_ns == 0 { now_ns } else { due_ns };
+        self.add_flight(
+            Request {
+                asked,
+                keys: &[],
+                sets: &[],
+                known: &[],
+                due_ns,
+                version: 0,
+                unique: 0,
+                write: WriteMark::default(),
+            },
+            0,
+        );
+        if let Some(flight) = self.flights.back_mut() {
+            flight.sent_ns = now_ns;
+        }
+        Ok(())
+    }
+
     /// Adds a request.
     pub fn ask(&mut self, encoder: &Encoder, request: Request<'_>) {
-        let Request { asked, keys, floors, version, .. } = request;
+        let Request { asked, keys, sets, known, version, unique, .. } = request;
         let before = self.output.len();
+        let value = Value { bytes: asked.size, expiry_s: asked.expiry_s, version };
         match asked.verb {
             Verb::Get if keys.is_empty() => encoder.get(&mut self.output, &[asked.key]),
             Verb::Get => {
                 encoder.get(&mut self.output, keys);
-                self.more_keys.extend(keys.iter().copied().zip(floors.iter().copied()).skip(1));
+                let more = |(key, known): (&u64, &Known)| More {
+                    key: *key,
+                    known: *known,
+                    write: WriteMark::default(),
+                };
+                self.more_keys.extend(keys.iter().zip(known).skip(1).map(more));
+            }
+            Verb::Set if !sets.is_empty() => {
+                encoder.sets(&mut self.output, sets.iter().map(|set| (set.key, set.value)));
+                let more = |set: &QuietSet| More { key: set.key, known: Known::default(), write: set.write };
+                self.more_keys.extend(sets.iter().skip(1).map(more));
             }
             Verb::Set => encoder.set(&mut self.output, asked.key, asked.size, asked.expiry_s, version),
             Verb::Incr => encoder.incr(&mut self.output, asked.key),
             Verb::Delete => encoder.delete(&mut self.output, asked.key),
             Verb::Touch => encoder.touch(&mut self.output, asked.key, asked.expiry_s),
+            Verb::Gat => encoder.gat(&mut self.output, asked.key, asked.expiry_s),
+            // See `renew`.
+            Verb::Connect => encoder.version(&mut self.output),
+            Verb::Gets => encoder.gets(&mut self.output, asked.key),
+            Verb::Cas => encoder.cas(&mut self.output, asked.key, unique, value),
+            Verb::Append | Verb::Prepend => {
+                encoder.add(&mut self.output, asked.verb == Verb::Prepend, asked.key, value);
+            }
         }
+        self.asked += 1;
         self.add_flight(request, before);
     }
 
@@ -185,22 +292,25 @@ impl Connection {
         encoder.set_counter(&mut self.output, key);
         let asked = Asked { verb: Verb::Set, key, size: 0, expiry_s: 0 };
         let write = WriteMark::default();
-        self.add_flight(Request { asked, keys: &[], floors: &[], due_ns: 0, version: 0, write }, before);
+        let request =
+            Request { asked, keys: &[], sets: &[], known: &[], due_ns: 0, version: 0, unique: 0, write };
+        self.add_flight(request, before);
     }
 
     fn add_flight(&mut self, request: Request<'_>, before: usize) {
-        let Request { asked: Asked { verb, key, size, expiry_s }, keys, floors, due_ns, write, .. } = request;
+        let Request { asked: Asked { verb, key, size, expiry_s }, keys, sets, known, due_ns, write, .. } =
+            request;
         self.flights.push_back(Flight {
             due_ns,
             sent_ns: 0,
             key,
             verb,
-            keys: keys.len().max(1) as u32,
+            keys: keys.len().max(sets.len()).max(1) as u32,
             bytes: (self.output.len() - before) as u32,
             size,
             expiry_s,
             write,
-            floor: floors.first().copied().unwrap_or(0),
+            known: known.first().copied().unwrap_or_default(),
         });
         self.unsent += 1;
     }
@@ -245,7 +355,10 @@ impl Connection {
             if self.unsent_done == 0 {
                 break;
             }
-            flight.sent_ns = now_ns;
+            // A connection is under way from its first packet on.
+            if flight.verb != Verb::Connect {
+                flight.sent_ns = now_ns;
+            }
             if flight.due_ns == 0 {
                 flight.due_ns = now_ns;
             }
@@ -326,6 +439,7 @@ impl Connection {
             self.input_begin = 0;
             self.input_end = 0;
         }
+        self.is_answered |= answered > 0;
         Ok(answered)
     }
 }

@@ -1,6 +1,7 @@
 //! The calling thread's CPUs, and its CPU time.
 
 use super::Error;
+use crate::result::Generator;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
@@ -41,6 +42,27 @@ impl Used {
         };
         (user_us, total_us - user_us)
     }
+}
+
+/// Adds what a thread used from `at_begin` to `at_end`, a window of so many seconds in which it waited for so long by
+/// asking the clock, to the cost of all threads.
+pub fn add_thread(generator: &mut Generator, (at_begin, at_end): (Used, Used), idle_ns: u64, seconds: f64) {
+    let (user_us, system_us) = at_end.split_us(&at_begin);
+    generator.cpu_user_us += user_us;
+    generator.cpu_system_us += system_us;
+    if seconds <= 0.0 {
+        return;
+    }
+    let share = |ns: u64| ns as f64 / 1e9 / seconds;
+    let ran_ns = at_end.ran_ns - at_begin.ran_ns;
+    let waited_ns = at_end.waited_ns.saturating_sub(at_begin.waited_ns);
+    let busiest = &mut generator.busiest_thread;
+    *busiest = busiest.max(share(ran_ns.saturating_sub(idle_ns)));
+    let waiting = &mut generator.most_waiting_thread;
+    *waiting = waiting.max(share(waited_ns));
+    // The idle time runs by the clock, so that it has the waiting between two looks at it too.
+    let occupied = &mut generator.most_occupied_thread;
+    *occupied = occupied.max(share((ran_ns + waited_ns).saturating_sub(idle_ns)));
 }
 
 /// Lets the calling thread run on one CPU only.

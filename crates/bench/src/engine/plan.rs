@@ -1,10 +1,11 @@
 //! The plan of a run.
 
-use super::Arrival;
+use super::{Arrival, Servers};
 use crate::net::{Address, Tls};
 use crate::result::Generator;
 use crate::watch::{self, Watcher};
-use crate::wire::Protocol;
+use crate::wire::{Login, Protocol};
+use crate::workload::verb::Verb;
 use crate::workload::{Trace, Workload};
 use std::fmt;
 use std::str::FromStr;
@@ -18,10 +19,14 @@ pub struct Plan {
     pub label: String,
     /// Where the server is.
     pub address: Address,
+    /// Servers that share the keys, if there are several; the first of them is at [`Self::address`].
+    pub servers: Option<Servers>,
     /// The protocol.
     pub protocol: Protocol,
     /// How it is encrypted, if it is.
     pub tls: Option<Tls>,
+    /// The login of every connection, for a server that asks for one.
+    pub login: Option<Login>,
     /// How requests are offered.
     pub load: Load,
     /// Threads, each with an event loop of its own.
@@ -41,6 +46,8 @@ pub struct Plan {
     pub requests: Option<u64>,
     /// Stores every key once before the load.
     pub prefill: bool,
+    /// Replaces a connection by a new one after this many requests on it.
+    pub reconnect: Option<u32>,
     /// Which values are verified.
     pub verify: Verify,
     /// CPUs to pin the threads to, in turn; none lets them run anywhere.
@@ -71,6 +78,12 @@ impl Ceiling {
     /// A ceiling that was given.
     pub fn known(rate: f64) -> Self {
         Self { rate, spread: 0.0 }
+    }
+
+    /// The ceiling of measured rates in rising order: their median; none without any.
+    pub fn of_repeats(rates: &[f64]) -> Option<Self> {
+        let (least, most, rate) = (rates.first()?, rates.last()?, *rates.get(rates.len() / 2)?);
+        Some(Self { rate, spread: (most - least) / rate.max(1.0) })
     }
 
     /// The ceiling that a run was held against, if there was one.
@@ -168,8 +181,10 @@ impl Default for Plan {
         Self {
             label: String::new(),
             address: Address::Tcp { host: "127.0.0.1".to_string(), port: 11211 },
+            servers: None,
             protocol: Protocol::Text,
             tls: None,
+            login: None,
             load: Load::Closed { pipeline: 1 },
             threads: 1,
             connections: 16,
@@ -179,6 +194,7 @@ impl Default for Plan {
             duration: Duration::from_secs(10),
             requests: None,
             prefill: false,
+            reconnect: None,
             verify: Verify::Full,
             cpus: Vec::new(),
             spin: false,
@@ -193,7 +209,9 @@ impl Default for Plan {
 impl Plan {
     /// Prepares to watch this plan's server.
     pub fn watcher(&self) -> Watcher {
-        Watcher::prepare(&self.watch, &self.address, self.protocol, self.tls.as_ref())
+        let others: Vec<Address> = (1..self.server_count()).map(|at| self.address_of(at).clone()).collect();
+        let access = (self.tls.as_ref(), self.login.as_ref());
+        Watcher::prepare(&self.watch, &self.address, self.protocol, access).with_others(others)
     }
 
     /// The plan is impossible, in one line.
@@ -202,6 +220,7 @@ impl Plan {
     /// That line.
     pub fn check(&self) -> Result<(), String> {
         self.workload.check()?;
+        self.check_servers()?;
         if self.threads == 0 || self.connections < self.threads {
             return Err(format!(
                 "-c {}: it is the total, and every one of the {} threads needs a connection",
@@ -213,6 +232,28 @@ impl Plan {
         }
         if self.trace.is_some() && self.prefill {
             return Err("a trace cannot be prefilled: its keys are not known before".to_string());
+        }
+        if self.protocol == Protocol::Resp2
+            && let Some(verb) = Verb::ALL.into_iter().find(|verb| verb.is_change() && self.mix(*verb))
+        {
+            return Err(format!("--mix {}: it is measured over memcached's protocols only", verb.name()));
+        }
+        if self.protocol == Protocol::Resp2 && self.workload.quiet_sets > 1 {
+            return Err("--noreply: it is measured over memcached's protocols only".to_string());
+        }
+        if self.renews() && self.login.is_some() {
+            return Err("--reconnect, --mix connect: not with --auth-file".to_string());
+        }
+        if self.reconnect == Some(0) {
+            return Err("--reconnect: after 1 request or more".to_string());
+        }
+        if self.connects_only()
+            && (self.reconnect.is_some() || matches!(self.load, Load::Closed { pipeline: 2.. }))
+        {
+            return Err(
+                "--mix connect: every request is a new connection, without --pipeline and --reconnect"
+                    .to_string(),
+            );
         }
         match self.load {
             Load::Closed { pipeline: 1..=100_000 } => Ok(()),
@@ -230,6 +271,45 @@ impl Plan {
                 Ok(())
             }
         }
+    }
+
+    /// How many servers there are.
+    pub fn server_count(&self) -> usize {
+        self.servers.as_ref().map_or(1, |servers| servers.addresses().len())
+    }
+
+    /// The address of a server by its number.
+    pub fn address_of(&self, server: usize) -> &Address {
+        let of_several = self.servers.as_ref().and_then(|servers| servers.addresses().get(server));
+        of_several.unwrap_or(&self.address)
+    }
+
+    /// The address, or all of several.
+    pub fn place(&self) -> String {
+        self.servers.as_ref().map_or_else(|| self.address.to_string(), Servers::to_string)
+    }
+
+    /// With several servers, a connection of a plan is one to each, and a request is of one key.
+    fn check_servers(&self) -> Result<(), String> {
+        let is_of_several_keys = self.workload.multi_get > 1 || self.workload.quiet_sets > 1;
+        if self.servers.is_some() && (is_of_several_keys || self.renews()) {
+            return Err("several servers: not with --multi-key-get, --noreply or new connections".to_string());
+        }
+        Ok(())
+    }
+
+    fn mix(&self, verb: Verb) -> bool {
+        self.workload.mix.weight(verb) > 0
+    }
+
+    /// Whether every request is a new connection.
+    pub fn connects_only(&self) -> bool {
+        self.mix(Verb::Connect)
+    }
+
+    /// Whether connections are replaced by new ones under load.
+    pub fn renews(&self) -> bool {
+        self.connects_only() || self.reconnect.is_some()
     }
 
     /// Which of all threads of all processes a thread of this one is, and how many there are.

@@ -1,5 +1,6 @@
 //! Stores every key once before the load, and makes sure that every store was confirmed.
 
+use super::ledger::Outcome;
 use super::reactor::{Reactor, Wait, broken};
 use crate::wire::{Verb, What};
 use crate::workload::Asked;
@@ -47,7 +48,7 @@ pub(super) fn prefill(
     let mut heard_ns = reactor.clock.now_ns();
     for index in 0..reactor.connections.len() {
         ask(reactor, index, &mut next);
-        reactor.flush(index)?;
+        reactor.flush_client(index)?;
     }
     while reactor.in_flight > 0 {
         if reactor.is_stopped() {
@@ -71,9 +72,7 @@ pub(super) fn prefill(
             }
             heard_ns = now_ns;
             ask(reactor, index, &mut next);
-            if reactor.connections[index].has_output() && !reactor.connections[index].is_blocked {
-                reactor.flush(index)?;
-            }
+            reactor.flush_client(index)?;
         }
         if done.stored - reported >= REPORT_EVERY {
             report(done.stored - reported);
@@ -88,8 +87,7 @@ pub(super) fn prefill(
 fn receive(reactor: &mut Reactor<'_>, index: usize, done: &mut Stored) -> Result<bool, String> {
     let address = &reactor.plan.address;
     let connection = &mut reactor.connections[index];
-    let in_flight = connection.in_flight();
-    if connection.receive().map_err(|e| broken(reactor.plan, &e, in_flight))? == 0 {
+    if connection.receive().map_err(|e| broken(reactor.plan, &e, connection))? == 0 {
         return Ok(false);
     }
     let ledger = reactor.ledger;
@@ -105,7 +103,9 @@ fn receive(reactor: &mut Reactor<'_>, index: usize, done: &mut Stored) -> Result
                 false
             }
         };
-        ledger.end(asking.flight.key, asking.flight.write, !is_refused);
+        let outcome = if is_refused { Outcome::Refused } else { Outcome::Done };
+        // Only a cas can be answered as no server may.
+        let _ = ledger.end(asking.flight.key, asking.flight.write, outcome);
     });
     let answered = answered.map_err(|garbage| format!("{address} answered {garbage}"))?;
     reactor.in_flight -= answered as usize;
@@ -124,7 +124,9 @@ struct Next {
 fn ask(reactor: &mut Reactor<'_>, index: usize, next: &mut Next) {
     let pipeline = if reactor.plan.tls.is_some() { PIPELINE_TLS } else { PIPELINE };
     while next.key < next.end {
-        let connection = &mut reactor.connections[index];
+        let verb = if next.counter_is_next { Verb::Incr } else { Verb::Set };
+        let at = reactor.home(index, next.key, verb);
+        let connection = &mut reactor.connections[at];
         if connection.in_flight() >= pipeline || connection.output_bytes() >= BYTES {
             break;
         }
@@ -134,7 +136,7 @@ fn ask(reactor: &mut Reactor<'_>, index: usize, next: &mut Next) {
             reactor.in_flight += 1;
         } else {
             let asked: Asked = connection.draw.set(&reactor.shared, key);
-            reactor.ask_set(index, asked);
+            reactor.ask_set(at, asked);
         }
         if next.counts && next.has_values && !next.counter_is_next {
             next.counter_is_next = true;

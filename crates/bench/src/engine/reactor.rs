@@ -1,21 +1,22 @@
 //! One thread's event loop: its connections, and when it waits for what.
 
-use super::arrival::Schedule;
-use super::connection::{Connection, Request};
-use super::ledger::{Ledger, WriteMark};
+use super::DRAIN_NS;
+use super::connection::{Connection, QuietSet, Request};
+use super::ledger::{Known, Ledger, Write, WriteMark};
+use super::offer::Offer;
 use super::plan::{Load, Plan, WhenFull};
 use super::replies::{Reader, Then};
 use super::tally::{Tally, Window};
-use super::{Arrival, DRAIN_NS};
 use crate::clock::Clock;
 use crate::net::Error;
 use crate::random::{Random, mix};
 use crate::result::Interval;
-use crate::wire::{Encoder, Verb};
+use crate::wire::{Encoder, Value, Verb};
 use crate::workload::{Asked, Draw, Record, Shared};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::fd::OwnedFd;
 use std::iter::Peekable;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How long a thread sleeps at most before it looks at the stop flags.
@@ -23,6 +24,8 @@ const LOOK_NS: u64 = 20_000_000;
 /// Requests that are sent in a row before replies are read.
 const BATCH: usize = 1024;
 const EVENTS: usize = 256;
+/// Connections that are passed over in search of one that can be asked now.
+const PASSED_OVER_MAX: usize = 64;
 
 /// How long to wait for the server.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +58,9 @@ pub(super) struct Reactor<'a> {
     thread: usize,
     version: u64,
     keys: Vec<u64>,
-    floors: Vec<u32>,
+    name: Vec<u8>,
+    sets: Vec<QuietSet>,
+    known: Vec<Known>,
     dirty: Vec<usize>,
     trace: Option<Peekable<Box<dyn Iterator<Item = Record> + Send + 'a>>>,
 }
@@ -73,11 +78,13 @@ impl<'a> Reactor<'a> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| Error::host("epoll", e))?;
         let mut connections = Vec::with_capacity(streams.len());
         for stream in streams {
-            let connection = Connection::open(plan, Draw::new(stream))?;
-            let data = epoll::EventData::new_u64(connections.len() as u64);
-            epoll::add(&epoll, connection.as_fd(), data, epoll::EventFlags::IN)
-                .map_err(|e| Error::host("epoll", e))?;
-            connections.push(connection);
+            for server in 0..plan.server_count() {
+                let connection = Connection::open(plan, server, Draw::new(stream.clone()))?;
+                let data = epoll::EventData::new_u64(connections.len() as u64);
+                epoll::add(&epoll, connection.as_fd(), data, epoll::EventFlags::IN)
+                    .map_err(|e| Error::host("epoll", e))?;
+                connections.push(connection);
+            }
         }
         let (number, all) = plan.thread_of_all(thread);
         let (encoder, ledger) = common;
@@ -97,9 +104,12 @@ impl<'a> Reactor<'a> {
             idle_ns: 0,
             thread,
             // Later runs have later versions, and threads of a run their own.
-            version: clock.unix_ms(0) << 22 ^ (number as u64) << 56,
+            // Those of the ledger have a kind where these have zeros.
+            version: (clock.unix_ms(0) << 22 ^ (number as u64) << 56) & !(3 << 32),
             keys: Vec::new(),
-            floors: Vec::new(),
+            name: Vec::new(),
+            sets: Vec::new(),
+            known: Vec::new(),
             dirty: Vec::new(),
             trace: plan.trace.as_ref().map(|trace| trace.part(number, all).peekable()),
         })
@@ -123,6 +133,7 @@ impl<'a> Reactor<'a> {
         let mut is_measured = false;
         let mut drain_until_ns = None;
         let mut idle_since_ns = None;
+        self.connections.iter_mut().for_each(|connection| connection.asked = 0);
         if let Load::Closed { pipeline } = self.plan.load {
             self.begin_closed(window, pipeline as usize, &mut offer)?;
         }
@@ -174,11 +185,11 @@ impl<'a> Reactor<'a> {
         while self.clock.now_ns() < window.load_ns {
             self.wait(Wait::Until(window.load_ns))?;
         }
-        for index in 0..self.connections.len() {
+        for index in (0..self.connections.len()).step_by(self.plan.server_count()) {
             let now_ns = self.clock.now_ns();
             self.late_ns.get_or_insert(now_ns - window.load_ns);
-            self.top_up(index, pipeline, offer, now_ns);
-            self.flush(index)?;
+            self.top_up(index, pipeline, offer, now_ns)?;
+            self.flush_client(index)?;
         }
         Ok(())
     }
@@ -202,45 +213,78 @@ impl<'a> Reactor<'a> {
                 continue;
             }
             let connection = &mut self.connections[index];
-            let in_flight = connection.in_flight();
-            let received = connection.receive().map_err(|e| broken(self.plan, &e, in_flight))?;
+            let received = connection.receive().map_err(|e| broken(self.plan, &e, connection))?;
             if received == 0 {
                 continue;
             }
             let now_ns = self.clock.now_ns();
-            let answered = reader
-                .read(index, connection, self.encoder, tally, now_ns)
-                .map_err(|garbage| format!("{} answered {garbage}", self.plan.address))?;
+            let answered =
+                reader.read(index, connection, self.encoder, tally, now_ns).map_err(|garbage| {
+                    format!("{} answered {garbage}", self.plan.address_of(connection.server))
+                })?;
             self.in_flight -= answered;
             let fills_due_ns = if matches!(self.plan.load, Load::Open { .. }) { now_ns } else { 0 };
-            while let Some(Then::Store { key, size, expiry_s }) = reader.next_step() {
-                let mut asked = self.connections[index].draw.set(&self.shared, key);
+            while let Some(then) = reader.next_step() {
+                self.follow(index, then, fills_due_ns);
+            }
+            if let Load::Closed { pipeline } = self.plan.load
+                && !is_draining
+            {
+                self.top_up(index, pipeline as usize, offer, now_ns)?;
+            }
+            self.flush_client(index)?;
+        }
+        Ok(())
+    }
+
+    /// Asks what follows a reply.
+    fn follow(&mut self, index: usize, then: Then, due_ns: u64) {
+        match then {
+            Then::Store { key, size, expiry_s } => {
+                let client = self.client(index);
+                let mut asked = self.connections[client].draw.set(&self.shared, key);
                 // A trace's get knows how large its value is, and how long it is to live.
                 if self.trace.is_some() {
                     asked.expiry_s = expiry_s;
                     asked.size = if size > 0 { size } else { asked.size };
                 }
-                self.ask(index, asked, false, fills_due_ns);
+                self.ask(index, asked, false, due_ns);
             }
-            if let Load::Closed { pipeline } = self.plan.load
-                && !is_draining
-            {
-                self.top_up(index, pipeline as usize, offer, now_ns);
-            }
-            if self.connections[index].has_output() && !self.connections[index].is_blocked {
-                self.flush(index)?;
+            Then::Cas { key, size, expiry_s, unique, basis } => {
+                self.keys.clear();
+                let asked = Asked { verb: Verb::Cas, key, size, expiry_s };
+                self.send(index, asked, Some(Write::Cas(basis)), unique, due_ns);
             }
         }
-        Ok(())
     }
 
     /// Asks on a connection until this many requests are in flight there.
-    fn top_up(&mut self, index: usize, pipeline: usize, offer: &mut Offer, now_ns: u64) {
-        while self.connections[index].in_flight() < pipeline && offer.takes_one(now_ns) {
+    fn top_up(
+        &mut self,
+        index: usize,
+        pipeline: usize,
+        offer: &mut Offer,
+        now_ns: u64,
+    ) -> Result<(), String> {
+        let index = self.client(index);
+        while self.in_flight_of(index) < pipeline {
+            if self.is_used_up(index) {
+                if self.connections[index].in_flight() > 0 || offer.is_exhausted {
+                    break;
+                }
+                if self.plan.connects_only() && !offer.takes_one(now_ns) {
+                    break;
+                }
+                self.renew(index, 0)?;
+                continue;
+            }
+            if !offer.takes_one(now_ns) {
+                break;
+            }
             if let Some(trace) = &mut self.trace {
                 let Some(record) = trace.next() else {
                     offer.is_exhausted = true;
-                    return;
+                    break;
                 };
                 self.ask(index, asked_by(&record), false, 0);
             } else {
@@ -248,47 +292,139 @@ impl<'a> Reactor<'a> {
                 self.ask(index, asked, true, 0);
             }
         }
+        Ok(())
     }
 
-    fn ask(&mut self, index: usize, asked: Asked, may_ask_several: bool, due_ns: u64) {
+    /// Whether a connection has to be replaced by a new one before the next request.
+    fn is_used_up(&self, index: usize) -> bool {
+        let most = if self.plan.connects_only() { Some(0) } else { self.plan.reconnect };
+        most.is_some_and(|most| self.connections[index].asked >= most)
+    }
+
+    /// Replaces a connection by a new one.
+    fn renew(&mut self, index: usize, due_ns: u64) -> Result<(), String> {
+        let now_ns = self.clock.now_ns();
+        let connection = &mut self.connections[index];
+        let renewed = connection.renew(self.plan.tls.as_ref(), self.encoder, due_ns, now_ns);
+        renewed.map_err(|source| {
+            Error::Connect { address: self.plan.address.to_string(), source }.to_string()
+        })?;
+        let data = epoll::EventData::new_u64(index as u64);
+        epoll::add(&self.epoll, connection.as_fd(), data, epoll::EventFlags::IN | epoll::EventFlags::OUT)
+            .map_err(|e| format!("epoll: {e}"))?;
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    /// Asks on one of a client's connections; returns on which.
+    fn ask(&mut self, index: usize, asked: Asked, may_ask_several: bool, due_ns: u64) -> usize {
+        let index = self.home(index, asked.key, asked.verb);
         let connection = &mut self.connections[index];
         self.keys.clear();
         let several = self.shared.workload().multi_get;
         if may_ask_several && several > 1 && asked.verb == Verb::Get {
             self.keys.push(asked.key);
             for _ in 1..several {
-                self.keys.push(connection.draw.another_key(&mut self.shared));
+                self.keys.push(connection.draw.another_key(&mut self.shared, false));
             }
         }
-        self.send(index, asked, due_ns);
+        if may_ask_several && asked.verb == Verb::Set && self.shared.workload().quiet_sets > 1 {
+            self.ask_quiet_sets(index, asked, due_ns);
+        } else {
+            self.send(index, asked, write_of(asked.verb), 0, due_ns);
+        }
+        index
+    }
+
+    /// The connection of the same client to the server of a key.
+    pub fn home(&mut self, index: usize, key: u64, verb: Verb) -> usize {
+        let Some(servers) = &self.plan.servers else { return index };
+        let names = if verb == Verb::Incr { &self.encoder.counters } else { &self.encoder.items };
+        self.name.clear();
+        names.write(&mut self.name, key);
+        self.client(index) + servers.pick(&self.name)
+    }
+
+    /// The first of the connections of a connection's client, which has one to each server.
+    fn client(&self, index: usize) -> usize {
+        index - index % self.plan.server_count()
+    }
+
+    fn connections_of(&self, index: usize) -> Range<usize> {
+        self.client(index)..self.client(index) + self.plan.server_count()
+    }
+
+    /// Requests in flight on all connections of a connection's client.
+    pub fn in_flight_of(&self, index: usize) -> usize {
+        self.connections_of(index).map(|at| self.connections[at].in_flight()).sum()
+    }
+
+    /// Sends the output of all connections of a connection's client that can be written to.
+    pub fn flush_client(&mut self, index: usize) -> Result<(), String> {
+        for at in self.connections_of(index) {
+            if self.connections[at].has_output() && !self.connections[at].is_blocked {
+                self.flush(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for sets in a row, of which the last is answered.
+    fn ask_quiet_sets(&mut self, index: usize, asked: Asked, due_ns: u64) {
+        self.sets.clear();
+        self.known.clear();
+        let mut next = asked;
+        for _ in 0..self.shared.workload().quiet_sets {
+            let (write, version) = self.begin(next.key, Some(Write::Set));
+            let value = Value { bytes: next.size, expiry_s: next.expiry_s, version };
+            self.sets.push(QuietSet { key: next.key, value, write });
+            let draw = &mut self.connections[index].draw;
+            let key = draw.another_key(&mut self.shared, true);
+            next = draw.set(&self.shared, key);
+        }
+        let Some(QuietSet { value, write, .. }) = self.sets.first().copied() else { return };
+        let sets = &self.sets[..];
+        let request =
+            Request { asked, keys: &[], sets, known: &[], unique: 0, due_ns, version: value.version, write };
+        self.connections[index].ask(self.encoder, request);
+        self.in_flight += 1;
+    }
+
+    /// Begins a write in the ledger, if it is one; returns the version that its value is to carry.
+    fn begin(&mut self, key: u64, write: Option<Write>) -> (WriteMark, u64) {
+        self.version += 1;
+        let begun = write.and_then(|write| self.ledger.begin(key, write));
+        begun.unwrap_or((WriteMark::default(), self.version))
+    }
+
+    /// Asks for a key that was written, after the load: it takes no part in any figure but those of verification.
+    pub fn ask_back(&mut self, index: usize, key: u64) {
+        self.keys.clear();
+        let index = self.home(index, key, Verb::Get);
+        let asked = Asked { verb: Verb::Get, key, size: 0, expiry_s: 0 };
+        self.send(index, asked, None, 0, u64::MAX);
     }
 
     /// Asks for a key that is stored before the load.
     pub fn ask_set(&mut self, index: usize, asked: Asked) {
         self.keys.clear();
-        self.send(index, asked, 0);
+        self.send(index, asked, write_of(asked.verb), 0, 0);
     }
 
     /// Adds a request to a connection, of all `keys` if there are any; the ledger is asked before it is sent.
-    fn send(&mut self, index: usize, asked: Asked, due_ns: u64) {
-        self.floors.clear();
-        let write = match asked.verb {
-            Verb::Get => {
-                let keys = if self.keys.is_empty() { std::slice::from_ref(&asked.key) } else { &self.keys };
-                if self.ledger.is_on() {
-                    self.floors.extend(keys.iter().map(|key| self.ledger.floor(*key)));
-                } else {
-                    self.floors.resize(keys.len(), 0);
-                }
-                None
+    fn send(&mut self, index: usize, asked: Asked, write: Option<Write>, unique: u64, due_ns: u64) {
+        self.known.clear();
+        if asked.verb.is_read() || asked.verb.is_change() {
+            let keys = if self.keys.is_empty() { std::slice::from_ref(&asked.key) } else { &self.keys };
+            if self.ledger.is_on() {
+                self.known.extend(keys.iter().map(|key| self.ledger.known(*key)));
+            } else {
+                self.known.resize(keys.len(), Known::default());
             }
-            Verb::Set | Verb::Delete => self.ledger.begin(asked.key, asked.verb == Verb::Delete),
-            Verb::Incr | Verb::Touch => None,
-        };
-        self.version += 1;
-        let (write, version) = write.unwrap_or((WriteMark::default(), self.version));
-        let (keys, floors) = (&self.keys[..], &self.floors[..]);
-        let request = Request { asked, keys, floors, due_ns, version, write };
+        }
+        let (write, version) = self.begin(asked.key, write);
+        let (keys, known) = (&self.keys[..], &self.known[..]);
+        let request = Request { asked, keys, sets: &[], known, unique, due_ns, version, write };
         self.connections[index].ask(self.encoder, request);
         self.in_flight += 1;
     }
@@ -318,7 +454,9 @@ impl<'a> Reactor<'a> {
             }
             self.late_ns.get_or_insert(now_ns - due_ns);
             let index = self.turn(offer);
-            if self.in_flight >= max_in_flight as usize || self.connections[index].is_full() {
+            let waits = self.is_used_up(index) && self.connections[index].in_flight() > 0;
+            let is_full = self.connections_of(index).any(|at| self.connections[at].is_full());
+            if self.in_flight >= max_in_flight as usize || is_full || waits {
                 if when_full == WhenFull::Wait {
                     wait = Wait::ForReplies;
                     break;
@@ -327,7 +465,7 @@ impl<'a> Reactor<'a> {
                 self.skip(offer);
                 continue;
             }
-            self.ask_due(offer, index, due_ns);
+            self.ask_due(offer, index, due_ns)?;
             batch += 1;
         }
         // A connection that is blocked is flushed when it can be written again.
@@ -354,12 +492,20 @@ impl<'a> Reactor<'a> {
     /// The connection that the next request goes out on: one after the other, or of a trace always the same
     /// for a key.
     fn turn(&mut self, offer: &mut Offer) -> usize {
-        let count = self.connections.len();
+        let servers = self.plan.server_count();
+        let count = self.connections.len() / servers;
         if let Some(record) = self.trace.as_mut().and_then(Peekable::peek) {
-            return (mix(record.key) >> 32) as usize % count;
+            return (mix(record.key) >> 32) as usize % count * servers;
         }
-        offer.turn = if offer.turn + 1 >= count { 0 } else { offer.turn + 1 };
-        offer.turn
+        // One that waits to be replaced is passed over, if there is another.
+        for _ in 0..count.min(PASSED_OVER_MAX) {
+            offer.turn = if offer.turn + 1 >= count { 0 } else { offer.turn + 1 };
+            let at = offer.turn * servers;
+            if !self.is_used_up(at) || self.connections[at].in_flight() == 0 {
+                break;
+            }
+        }
+        offer.turn * servers
     }
 
     fn skip(&mut self, offer: &mut Offer) {
@@ -369,25 +515,32 @@ impl<'a> Reactor<'a> {
         }
     }
 
-    fn ask_due(&mut self, offer: &mut Offer, index: usize, due_ns: u64) {
+    fn ask_due(&mut self, offer: &mut Offer, index: usize, due_ns: u64) -> Result<(), String> {
         if let Some(schedule) = &mut offer.schedule {
             schedule.advance();
         }
         if due_ns >= offer.begin_ns {
             offer.left = offer.left.map(|left| left - 1);
         }
-        match self.trace.as_mut().map(Iterator::next) {
-            Some(Some(record)) => self.ask(index, asked_by(&record), false, due_ns),
-            Some(None) => return,
-            None => {
-                let asked = self.connections[index].draw.next(&mut self.shared);
-                self.ask(index, asked, true, due_ns);
+        if self.is_used_up(index) {
+            self.renew(index, due_ns)?;
+            if self.plan.connects_only() {
+                return Ok(());
             }
         }
-        if !self.connections[index].is_dirty {
-            self.connections[index].is_dirty = true;
-            self.dirty.push(index);
+        let at = match self.trace.as_mut().map(Iterator::next) {
+            Some(Some(record)) => self.ask(index, asked_by(&record), false, due_ns),
+            Some(None) => return Ok(()),
+            None => {
+                let asked = self.connections[index].draw.next(&mut self.shared);
+                self.ask(index, asked, true, due_ns)
+            }
+        };
+        if !self.connections[at].is_dirty {
+            self.connections[at].is_dirty = true;
+            self.dirty.push(at);
         }
+        Ok(())
     }
 
     /// Requests that are unanswered so long after the window are given up and reported.
@@ -463,8 +616,7 @@ impl<'a> Reactor<'a> {
 
     fn flush_at(&mut self, index: usize, sent_ns: u64) -> Result<(), String> {
         let connection = &mut self.connections[index];
-        let in_flight = connection.in_flight();
-        let is_all = connection.flush(sent_ns).map_err(|e| broken(self.plan, &e, in_flight))?;
+        let is_all = connection.flush(sent_ns).map_err(|e| broken(self.plan, &e, connection))?;
         if is_all == connection.is_blocked {
             connection.is_blocked = !is_all;
             let mut flags = epoll::EventFlags::IN;
@@ -485,42 +637,14 @@ pub(super) enum Bound {
     End,
 }
 
-/// The requests that are still to be made.
-struct Offer {
-    /// Of an open loop that is no trace.
-    schedule: Option<Schedule>,
-    /// Requests that the window may still ask, when their number is bounded.
-    left: Option<u64>,
-    begin_ns: u64,
-    turn: usize,
-    is_exhausted: bool,
-}
-
-impl Offer {
-    fn new(plan: &Plan, thread: usize, window: Window) -> Self {
-        let threads = plan.threads;
-        let share = |total: u64| total / threads as u64 + u64::from((thread as u64) < total % threads as u64);
-        let schedule = match plan.load {
-            Load::Open { arrival: Arrival::Trace, .. } | Load::Closed { .. } => None,
-            Load::Open { rate, arrival, .. } => {
-                let (number, all) = plan.thread_of_all(thread);
-                let random = Random::new(mix(plan.workload.seed) ^ mix(number as u64));
-                let (rate, offset) = (rate / threads as f64, number as f64 / all as f64);
-                Some(Schedule::new(arrival, rate, window.load_ns, offset, random))
-            }
-        };
-        let left = plan.requests.map(share);
-        Self { schedule, left, begin_ns: window.begin_ns, turn: 0, is_exhausted: false }
-    }
-
-    /// Of a closed loop: whether one more may be asked.
-    fn takes_one(&mut self, now_ns: u64) -> bool {
-        match &mut self.left {
-            Some(0) => self.is_exhausted = true,
-            Some(left) if now_ns >= self.begin_ns => *left -= 1,
-            Some(_) | None => {}
-        }
-        !self.is_exhausted
+/// The write that a verb is by itself.
+fn write_of(verb: Verb) -> Option<Write> {
+    match verb {
+        Verb::Set => Some(Write::Set),
+        Verb::Delete => Some(Write::Delete),
+        Verb::Append => Some(Write::Append),
+        Verb::Prepend => Some(Write::Prepend),
+        Verb::Get | Verb::Gets | Verb::Gat | Verb::Cas | Verb::Incr | Verb::Touch | Verb::Connect => None,
     }
 }
 
@@ -529,9 +653,19 @@ fn asked_by(record: &Record) -> Asked {
 }
 
 /// A connection that broke, in words.
-pub(super) fn broken(plan: &Plan, error: &std::io::Error, in_flight: usize) -> String {
-    let address = &plan.address;
-    if error.kind() == std::io::ErrorKind::UnexpectedEof {
+pub(super) fn broken(plan: &Plan, error: &std::io::Error, connection: &Connection) -> String {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    let (address, in_flight) = (plan.address_of(connection.server), connection.in_flight());
+    let is_closed = matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe);
+    if is_closed && !connection.is_answered() {
+        return format!(
+            "{address} closed a connection before its first answer: it may take fewer connections than \
+             -c {}, or not speak -P {}",
+            plan.connections,
+            plan.protocol.name()
+        );
+    }
+    if error.kind() == UnexpectedEof {
         return format!("{address} closed a connection with {in_flight} requests in flight");
     }
     format!("the connection to {address} broke with {in_flight} requests in flight: {error}")

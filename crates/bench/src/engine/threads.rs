@@ -1,5 +1,6 @@
 //! Runs the threads of a plan from their connecting to their end, and merges their measurements.
 
+use super::audit;
 use super::cpu::{self, Used};
 use super::ledger::Ledger;
 use super::plan::{Load, Plan, Verify};
@@ -13,10 +14,11 @@ use crate::net::Error;
 use crate::random::{Random, mix};
 use crate::result::{self, Generator, Interval, Run, Verified};
 use crate::watch;
-use crate::wire::Encoder;
+use crate::wire::{Encoder, Verb};
 use crate::workload::values::Pool;
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -56,6 +58,8 @@ struct Outcome {
     /// Why it ended early.
     cut_short: Option<String>,
     said: Vec<String>,
+    /// Keys that were read back after the load.
+    read_back: u64,
 }
 
 /// Runs the plan. `stop` ends the run early; the result holds the measurements until then.
@@ -69,13 +73,14 @@ pub fn execute(plan: &Plan, observer: &dyn Observer, stop: &AtomicBool) -> Resul
     }
     plan.check().map_err(Error::Plan)?;
     let plan = &plan;
-    // A server that is not there shows when the threads connect; one that refuses TLS is reported once.
-    let tls = if plan.tls.is_some() { super::reach(plan)? } else { None };
+    // A server that is not there shows when the threads connect; one that refuses TLS or a login is reported once.
+    let tls = if plan.tls.is_some() || plan.login.is_some() { super::reach(plan)? } else { None };
     let (items, counters) = plan.workload.names().map_err(Error::Plan)?;
     let encoder = Encoder { protocol: plan.protocol, items, counters, pool: Pool::new() };
     let clock = Clock::start();
     let ledger = ledger_of(plan, clock);
     let abort = AtomicBool::new(false);
+    let loaded = AtomicUsize::new(0);
     let first = plan.part.first_connection;
     let mut streams = Random::streams(plan.workload.seed, first + plan.connections).into_iter().skip(first);
     thread::scope(|scope| {
@@ -87,8 +92,9 @@ pub fn execute(plan: &Plan, observer: &dyn Observer, stop: &AtomicBool) -> Resul
             let (send, wait) = channel();
             go.push(send);
             let (tell, encoder, ledger, stops) = (tell.clone(), &encoder, &ledger, [stop, &abort]);
+            let loaded = &loaded;
             let body = move || {
-                let lane = Lane { plan, clock, encoder, ledger, index, tell: &tell, wait: &wait };
+                let lane = Lane { plan, clock, encoder, ledger, index, tell: &tell, wait: &wait, loaded };
                 let outcome = lane.run(streams, stops);
                 // The run is over when one of its threads is over before its time.
                 if !matches!(&outcome, Ok(outcome) if outcome.cut_short.is_none()) {
@@ -113,7 +119,8 @@ fn ledger_of(plan: &Plan, clock: Clock) -> Ledger {
         return Ledger::off();
     }
     let is_lasting = plan.workload.expiry_s.1 == 0 && plan.trace.is_none();
-    Ledger::new(mix(clock.unix_ms(0)) as u32, plan.workload.keys, is_lasting)
+    let has_changes = plan.workload.mix.has(Verb::is_change);
+    Ledger::new(mix(clock.unix_ms(0)) as u32, plan.workload.keys, is_lasting, has_changes)
 }
 
 /// One thread's way through a run.
@@ -125,6 +132,8 @@ struct Lane<'a> {
     index: usize,
     tell: &'a Sender<News>,
     wait: &'a Receiver<Go>,
+    /// Threads that are done with the load.
+    loaded: &'a AtomicUsize,
 }
 
 impl Lane<'_> {
@@ -152,12 +161,35 @@ impl Lane<'_> {
         self.wait.recv().map_err(|_| Error::Before("the run was stopped before it began".to_string()))
     }
 
-    fn prefill(&self, reactor: &mut Reactor<'_>) -> Result<(), Error> {
+    /// This thread's part of the keys.
+    fn keys(&self) -> Range<u64> {
         let keys = u128::from(self.plan.workload.keys);
         let (index, threads) = self.plan.thread_of_all(self.index);
         let part = |index: usize| (keys * index as u128 / threads as u128) as u64;
-        let range = part(index)..part(index + 1);
-        let Stored { stored, refused, said } = prefill(reactor, range, |stored| {
+        part(index)..part(index + 1)
+    }
+
+    /// Reads back what was written, once all threads are done with the load.
+    fn audit(
+        &self,
+        reactor: &mut Reactor<'_>,
+        reader: &mut Reader<'_>,
+        tally: &mut Tally,
+    ) -> Result<u64, String> {
+        if !audit::is_due(self.plan) {
+            return Ok(0);
+        }
+        while self.loaded.load(Ordering::Relaxed) < self.plan.threads {
+            if reactor.is_stopped() {
+                return Err(String::new());
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        audit::read_back(reactor, self.keys(), reader, tally)
+    }
+
+    fn prefill(&self, reactor: &mut Reactor<'_>) -> Result<(), Error> {
+        let Stored { stored, refused, said } = prefill(reactor, self.keys(), |stored| {
             let _ = self.tell.send(News::Stored(stored));
         })
         .map_err(|why| {
@@ -176,7 +208,7 @@ impl Lane<'_> {
     fn load(&self, reactor: &mut Reactor<'_>, window: Window) -> Outcome {
         let is_open = matches!(self.plan.load, Load::Open { .. });
         let mut tally = Tally::new(window, is_open, self.plan.verify);
-        let mut reader = Reader::new(self.plan.workload.look_aside, self.ledger, reactor.connections.len());
+        let mut reader = Reader::new(&self.plan.workload, self.ledger, reactor.connections.len());
         let on_second = |second| drop(self.tell.send(News::Second(second)));
         let (mut at_begin, mut at_end) = (None, None);
         let at_bounds = |bound| match bound {
@@ -184,7 +216,10 @@ impl Lane<'_> {
             Bound::End => at_end = Some(Used::now()),
         };
         let ended = reactor.run(window, &mut tally, &mut reader, on_second, at_bounds);
-        let cut_short = ended.err().map(|why| (why, self.clock.now_ns()));
+        self.loaded.fetch_add(1, Ordering::Relaxed);
+        let audited = ended.and_then(|()| self.audit(reactor, &mut reader, &mut tally));
+        let read_back = *audited.as_ref().unwrap_or(&0);
+        let cut_short = audited.err().map(|why| (why, self.clock.now_ns()));
         if let Some((_, now_ns)) = &cut_short {
             tally.last_ns = (*now_ns).max(window.begin_ns);
         }
@@ -197,7 +232,7 @@ impl Lane<'_> {
         let late_ns = reactor.late_ns.unwrap_or(0);
         let cut_short = cut_short.map(|(why, _)| why);
         let idle_ns = reactor.idle_ns;
-        Outcome { finished, at_begin, at_end, late_ns, idle_ns, cut_short, said: reader.said }
+        Outcome { finished, at_begin, at_end, late_ns, idle_ns, cut_short, said: reader.said, read_back }
     }
 }
 
@@ -322,7 +357,7 @@ impl Conductor<'_> {
         let seconds = end_ns.saturating_sub(window.begin_ns) as f64 / 1e9;
         let mut run = Run {
             label: plan.label.clone(),
-            address: plan.address.to_string(),
+            address: plan.place(),
             protocol: plan.protocol.name().to_string(),
             workload: plan.words(),
             load: load_of(plan),
@@ -355,7 +390,7 @@ fn cut_short(outcomes: &[Outcome]) -> Option<String> {
 }
 
 fn add_outcome(run: &mut Run, outcome: Outcome, seconds: f64) {
-    let Outcome { finished, at_begin, at_end, late_ns, idle_ns, said, .. } = outcome;
+    let Outcome { finished, at_begin, at_end, late_ns, idle_ns, said, read_back, .. } = outcome;
     run.generator.start_late_us = run.generator.start_late_us.max(late_ns as f64 / 1000.0);
     if run.verbs.is_empty() {
         run.verbs = finished.rows;
@@ -368,6 +403,7 @@ fn add_outcome(run: &mut Run, outcome: Outcome, seconds: f64) {
         run.slip.add(&finished.slip);
     }
     run.dropped += finished.dropped;
+    run.verified.read_back += read_back;
     run.verified.checked += finished.verified.checked;
     run.verified.wrong += finished.verified.wrong;
     run.verified.stale += finished.verified.stale;
@@ -377,22 +413,7 @@ fn add_outcome(run: &mut Run, outcome: Outcome, seconds: f64) {
     run.verified.examples.truncate(10);
     run.errors_said.extend(said);
     run.errors_said.truncate(5);
-    let (user_us, system_us) = at_end.split_us(&at_begin);
-    let generator = &mut run.generator;
-    generator.cpu_user_us += user_us;
-    generator.cpu_system_us += system_us;
-    if seconds > 0.0 {
-        let share = |ns: u64| ns as f64 / 1e9 / seconds;
-        let ran_ns = at_end.ran_ns - at_begin.ran_ns;
-        let waited_ns = at_end.waited_ns.saturating_sub(at_begin.waited_ns);
-        let busiest = &mut generator.busiest_thread;
-        *busiest = busiest.max(share(ran_ns.saturating_sub(idle_ns)));
-        let waiting = &mut generator.most_waiting_thread;
-        *waiting = waiting.max(share(waited_ns));
-        // The idle time runs by the clock, so that it has the waiting between two looks at it too.
-        let occupied = &mut generator.most_occupied_thread;
-        *occupied = occupied.max(share((ran_ns + waited_ns).saturating_sub(idle_ns)));
-    }
+    cpu::add_thread(&mut run.generator, (at_begin, at_end), idle_ns, seconds);
 }
 
 fn load_of(plan: &Plan) -> result::Load {
@@ -410,6 +431,7 @@ fn load_of(plan: &Plan) -> result::Load {
         connections: plan.connections as u32,
         pipeline,
         multi_get: plan.workload.multi_get,
+        quiet_sets: plan.workload.quiet_sets,
     }
 }
 

@@ -41,8 +41,8 @@ impl Address {
         let rest = rest.trim_end_matches('/');
         if rest.contains('@') {
             return Err(
-                "a name and a password before the @ cannot be used: leave them out, and measure a server \
-                        that does not ask for them"
+                "a name and a password do not belong on a command line, where others can read them: leave \
+                 them out, and name a file with USER:PASSWORD by --auth-file"
                     .to_string(),
             );
         }

@@ -23,6 +23,13 @@ pub enum Error {
         /// Why, and what to do.
         message: String,
     },
+    /// The server was reached, and refuses the login.
+    Login {
+        /// Where it is.
+        address: String,
+        /// The server's words.
+        message: String,
+    },
     /// The server was reached, and something failed before the measurement began.
     Before(String),
     /// Something of this host failed.
@@ -49,6 +56,9 @@ impl fmt::Display for Error {
                 write!(f, "cannot connect to {address}: {source}; {}", advice(source))
             }
             Self::Tls { address, message } => write!(f, "no TLS with {address}: {message}"),
+            Self::Login { address, message } => {
+                write!(f, "{address} refuses the login of --auth-file: {message}")
+            }
             Self::Host { what, source } => write!(f, "{what}: {source}"),
         }
     }

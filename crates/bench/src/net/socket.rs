@@ -1,6 +1,8 @@
 //! A socket, TCP or Unix, below TLS.
 
 use super::Address;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -34,6 +36,31 @@ impl Socket {
         }
     }
 
+    /// Begins to connect to where a socket is connected to, without waiting for it; a Unix socket is connected at once.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(super) fn begin_again(&self) -> io::Result<Self> {
+        match self {
+            Self::Tcp(tcp) => begin(tcp.peer_addr()?).map(Self::Tcp),
+            Self::Unix(unix) => {
+                let path = unix.peer_addr()?.as_pathname().map(std::path::Path::to_path_buf);
+                let socket = UnixStream::connect(path.ok_or(io::ErrorKind::NotFound)?)?;
+                socket.set_nonblocking(true)?;
+                Ok(Self::Unix(socket))
+            }
+        }
+    }
+
+    /// Has the socket closed at once and without a trace: thousands of closed connections that linger would use up this
+    /// host's ports.
+    pub(super) fn forget(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(tcp) => Ok(sockopt::set_socket_linger(tcp, Some(Duration::ZERO))?),
+            Self::Unix(_) => Ok(()),
+        }
+    }
+
     pub(super) fn set_nonblocking(&self) -> io::Result<()> {
         match self {
             Self::Tcp(tcp) => tcp.set_nonblocking(true),
@@ -53,6 +80,20 @@ impl Socket {
             }
         }
     }
+}
+
+/// Begins a connection that is established when it can be written to.
+fn begin(peer: SocketAddr) -> io::Result<TcpStream> {
+    let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &peer) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 fn connect_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {

@@ -3,7 +3,7 @@
 use super::socket::{CONNECT_TIMEOUT, Socket};
 use super::tls::stream::TlsStream;
 use super::{Address, Error, Tls};
-use crate::wire::Protocol;
+use crate::wire::{Login, Protocol};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -20,12 +20,27 @@ pub enum Stream {
     Tls(Box<TlsStream>),
 }
 
-/// Checks that a server is reachable and, with TLS, that both sides agree; returns the version and cipher.
+/// How long a login may take; servers wait some seconds before they answer a wrong one.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// A reply to a login is never longer.
+const LOGIN_BYTES_MAX: usize = 4 << 10;
+
+/// Checks that a server is reachable, that the login is taken and, with TLS, that both sides agree; returns the version
+/// and cipher.
 ///
 /// # Errors
-/// The server is unreachable, or TLS is not agreed on.
-pub fn reach(address: &Address, protocol: Protocol, tls: Option<&Tls>) -> Result<Option<String>, Error> {
-    let Some(tls) = tls else { return Stream::connect(address, None).map(|_| None) };
+/// The server is unreachable, refuses the login, or TLS is not agreed on.
+pub fn reach(
+    address: &Address,
+    protocol: Protocol,
+    tls: Option<&Tls>,
+    login: Option<&Login>,
+) -> Result<Option<String>, Error> {
+    let login = login.map(|login| (login, protocol));
+    let Some(tls) = tls else { return Stream::connect(address, None, login).map(|_| None) };
+    if login.is_some() {
+        return Stream::connect(address, Some(tls), login).map(|stream| stream.agreed());
+    }
     let in_words = |source: &io::Error| refused(address, tls, source);
     let mut stream = Stream::open(address, Some(tls), CONNECT_TIMEOUT)?;
     // With TLS 1.3 a refusal of our certificate shows in the first reply only. memcached and its relatives
@@ -48,15 +63,62 @@ fn refused(address: &Address, tls: &Tls, source: &io::Error) -> Error {
 }
 
 impl Stream {
-    /// Connects, and waits for that at most a few seconds.
+    /// Connects and logs in, if there is a login, and waits for that at most some seconds.
     ///
     /// # Errors
-    /// The server is not there, or does not agree on TLS.
-    pub fn connect(address: &Address, tls: Option<&Tls>) -> Result<Self, Error> {
-        let stream = Self::open(address, tls, CONNECT_TIMEOUT)?;
+    /// The server is not there, does not agree on TLS, or refuses the login.
+    pub fn connect(
+        address: &Address,
+        tls: Option<&Tls>,
+        login: Option<(&Login, Protocol)>,
+    ) -> Result<Self, Error> {
+        let mut stream = Self::open(address, tls, CONNECT_TIMEOUT)?;
         let failed = |source| Error::Connect { address: address.to_string(), source };
+        if let Some((login, protocol)) = login {
+            stream.socket().set_timeout(LOGIN_TIMEOUT).map_err(failed)?;
+            let refused = |message| Error::Login { address: address.to_string(), message };
+            stream.log_in(login, protocol).map_err(refused)?;
+        }
         stream.socket().set_nonblocking().map_err(failed)?;
         Ok(stream)
+    }
+
+    /// Begins another connection to the same server and ends this one. The new one is established, and has shaken hands
+    /// if there is TLS, when what is written to it is sent.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn renew(&mut self, tls: Option<&Tls>) -> io::Result<()> {
+        let socket = self.socket().begin_again()?;
+        self.socket().forget()?;
+        *self = match tls {
+            None => Self::Plain(socket),
+            Some(tls) => Self::Tls(Box::new(TlsStream::begin(tls, socket)?)),
+        };
+        Ok(())
+    }
+
+    /// Logs in over a connection whose calls wait.
+    ///
+    /// # Errors
+    /// The server refuses it, in its words, or does not answer.
+    pub fn log_in(&mut self, login: &Login, protocol: Protocol) -> Result<(), String> {
+        let broken = |error: io::Error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer".to_string(),
+            _ => error.to_string(),
+        };
+        self.write_all(&login.request(protocol)).map_err(broken)?;
+        let (mut reply, mut piece) = (Vec::new(), [0; 512]);
+        while reply.len() < LOGIN_BYTES_MAX {
+            match self.read(&mut piece).map_err(broken)? {
+                0 => return Err("it closed the connection".to_string()),
+                read => reply.extend_from_slice(&piece[..read]),
+            }
+            if let Some(said) = Login::reply(protocol, &reply) {
+                return said;
+            }
+        }
+        Err("its reply has no end".to_string())
     }
 
     /// Connects for plain calls that wait, at most `timeout` each.

@@ -8,15 +8,16 @@ pub(super) struct Replies {
     value: Vec<u8>,
     /// ` 0 BYTES\r\n` and the value with its line end.
     text_tail: Vec<u8>,
+    /// The same with a unique number.
+    unique_tail: Vec<u8>,
 }
 
 impl Replies {
     pub fn new(protocol: Protocol, value_bytes: u32) -> Self {
         let value = vec![b'0'; value_bytes as usize];
-        let mut text_tail = format!(" 0 {value_bytes}\r\n").into_bytes();
-        text_tail.extend_from_slice(&value);
-        text_tail.extend_from_slice(b"\r\n");
-        Self { protocol, value, text_tail }
+        let tail = |end| [format!(" 0 {value_bytes}{end}\r\n").as_bytes(), &value, b"\r\n"].concat();
+        let (text_tail, unique_tail) = (tail(""), tail(" 1"));
+        Self { protocol, value, text_tail, unique_tail }
     }
 
     /// Answers the first request of `input`, and returns its length; 0 if it is not whole, none if it is
@@ -35,16 +36,27 @@ impl Replies {
         let line = &input[..end.saturating_sub(1)];
         match *line.first()? {
             b'g' => {
-                for key in line[3..].split(|byte| *byte == b' ').filter(|key| !key.is_empty()) {
+                let words = line.split(|byte| *byte == b' ');
+                // The first word of a gat is its expiry.
+                let keys = words.skip(if line.starts_with(b"gat ") { 2 } else { 1 });
+                for key in keys.filter(|key| !key.is_empty()) {
                     out.extend_from_slice(b"VALUE ");
                     out.extend_from_slice(key);
-                    out.extend_from_slice(&self.text_tail);
+                    out.extend_from_slice(if line.starts_with(b"gets ") {
+                        &self.unique_tail
+                    } else {
+                        &self.text_tail
+                    });
                 }
                 out.extend_from_slice(b"END\r\n");
             }
-            b's' => return stored(input, end, line.rsplit(|byte| *byte == b' ').next()?, b"STORED\r\n", out),
+            b's' | b'a' | b'p' | b'c' => {
+                let said: &[u8] = if line.ends_with(b" noreply") { b"" } else { b"STORED\r\n" };
+                return stored(input, end, line.split(|byte| *byte == b' ').nth(4)?, said, out);
+            }
             b'i' => out.extend_from_slice(b"1\r\n"),
             b'd' => out.extend_from_slice(b"DELETED\r\n"),
+            b'v' => out.extend_from_slice(b"VERSION 0\r\n"),
             b't' => out.extend_from_slice(b"TOUCHED\r\n"),
             _ => return None,
         }
@@ -59,6 +71,9 @@ impl Replies {
             b"mg" if words.clone().any(|word| word == b"v") => {
                 out.extend_from_slice(b"VA ");
                 out.extend_from_slice(self.value.len().to_string().as_bytes());
+                if words.clone().any(|word| word == b"c") {
+                    out.extend_from_slice(b" c1");
+                }
                 if let Some(opaque) = words.find(|word| word.starts_with(b"O")) {
                     out.push(b' ');
                     out.extend_from_slice(opaque);
@@ -67,8 +82,13 @@ impl Replies {
                 out.extend_from_slice(&self.value);
                 out.extend_from_slice(b"\r\n");
             }
-            b"ms" => return stored(input, end, words.nth(1)?, b"HD\r\n", out),
+            b"ms" => {
+                let said: &[u8] = if words.clone().any(|word| word == b"q") { b"" } else { b"HD\r\n" };
+                return stored(input, end, words.nth(1)?, said, out);
+            }
+            b"version" => out.extend_from_slice(b"VERSION 0\r\n"),
             b"mn" => out.extend_from_slice(b"MN\r\n"),
+            b"ma" if words.any(|word| word == b"v") => out.extend_from_slice(b"VA 1\r\n1\r\n"),
             b"mg" | b"ma" | b"md" => out.extend_from_slice(b"HD\r\n"),
             _ => return None,
         }
@@ -88,9 +108,13 @@ impl Replies {
         if input.len() < HEADER + body {
             return Some(0);
         }
+        const SETQ: u8 = 0x11;
+        if opcode == SETQ {
+            return Some(HEADER + body);
+        }
         // A get has four bytes of flags before its value, an increment a number for a value.
         let (extras, value): (usize, &[u8]) = match opcode {
-            0x00 | 0x0d => (4, &self.value),
+            0x00 | 0x0d | 0x1d => (4, &self.value),
             0x05 => (0, &[0; 8]),
             _ => (0, &[]),
         };
@@ -125,11 +149,12 @@ impl Replies {
             out.extend_from_slice(b"\r\n");
         };
         match verb {
-            b"GET" => value(out),
+            b"GET" | b"GETEX" => value(out),
             b"MGET" => {
                 out.extend_from_slice(format!("*{}\r\n", words - 1).as_bytes());
                 (1..words).for_each(|_| value(out));
             }
+            b"PING" => out.extend_from_slice(b"+PONG\r\n"),
             b"SET" => out.extend_from_slice(b"+OK\r\n"),
             b"INCR" | b"DEL" | b"EXPIRE" | b"PERSIST" => out.extend_from_slice(b":1\r\n"),
             _ => return None,

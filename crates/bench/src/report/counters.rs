@@ -86,14 +86,9 @@ fn figure(stores: &[String], measured: &[&Counter]) -> String {
                 count(counter.rate),
                 latency(counter.latency.quantile_ns(0.99) as f64)
             );
-            let class = if counter.check.verdict == Verdict::Fail { "ring" } else { "dot" };
-            plot.dot(
-                f64::from(counter.threads),
-                counter.rate,
-                3.5,
-                &format!("{class} {}", colour(at)),
-                &title,
-            );
+            let class =
+                if !counter.is_certified() { "ring off".to_string() } else { format!("dot {}", colour(at)) };
+            plot.dot(f64::from(counter.threads), counter.rate, 3.5, &class, &title);
         }
         if let Some(last) = points.last() {
             plot.label(last.0, last.1, &format!("name {}", colour(at)), store);
@@ -102,8 +97,8 @@ fn figure(stores: &[String], measured: &[&Counter]) -> String {
     let figure =
         plot.svg("increments a second against threads, one line a store", "threads", "increments a second");
     format!(
-        "{figure}<p class=\"key\">Ring: the history of answers is not linearizable; the rate says \
-         nothing.</p>"
+        "{figure}<p class=\"key\">Grey ring: not certified, since the history of answers is not \
+         linearizable, or another check failed.</p>"
     )
 }
 
@@ -122,6 +117,13 @@ fn proofs(counters: &[Counter]) -> String {
                 counter.errors.to_string(),
                 super::checks::word(counter.check.verdict).to_string(),
                 counter.check.message.clone(),
+                counter
+                    .checks
+                    .iter()
+                    .filter(|check| check.verdict == Verdict::Fail)
+                    .map(|check| format!("{}: {}", check.name, check.message))
+                    .collect::<Vec<_>>()
+                    .join("; "),
             ]
         })
         .collect();
@@ -135,6 +137,7 @@ fn proofs(counters: &[Counter]) -> String {
         "errors",
         "linearizable",
         "what the history says",
+        "why the rate is not certified",
     ];
     tables::data(&columns, &rows)
 }

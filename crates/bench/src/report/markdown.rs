@@ -2,14 +2,20 @@
 
 use super::text::{count, latency_ascii, moment, plain, shell};
 use super::verdict::{Figure, figures, overall};
-use super::{checks, runs};
+use super::{answer, checks, runs};
 use crate::result::{Document, Verdict};
 use std::fmt::Write as _;
+
+/// More rows of a document's table than this are left to `result.json`.
+const ROWS_MAX: usize = 100;
 
 /// The page as Markdown. Text from elsewhere cannot become markup.
 pub fn markdown(document: &Document) -> String {
     let mut page = format!("# {}\n\n{}\n\n", text(&document.title), moment(document.started_unix_ms));
     let _ = writeln!(page, "**{}**\n", overall(document).words().0);
+    for sentence in answer::sentences(document) {
+        let _ = writeln!(page, "{}.\n", text(&sentence));
+    }
     for Figure { name, figure, small, is_certified } in figures(document) {
         let (name, figure, small) = (text(&name), text(&figure), text(&small));
         let _ = match is_certified {
@@ -40,7 +46,10 @@ pub fn markdown(document: &Document) -> String {
     }
     for one in &document.tables {
         heading(&mut page, &one.title);
-        table(&mut page, &one.columns, &one.rows);
+        table(&mut page, &one.columns, &one.rows[..one.rows.len().min(ROWS_MAX)]);
+        if one.rows.len() > ROWS_MAX {
+            let _ = writeln!(page, "\n{} more rows are in result.json.", one.rows.len() - ROWS_MAX);
+        }
     }
     if !document.notes.is_empty() {
         heading(&mut page, "Deviations and what was skipped");
@@ -94,10 +103,11 @@ fn counters(page: &mut String, document: &Document) {
             latency_ascii(c.latency.quantile_ns(0.99) as f64),
             c.errors.to_string(),
             checks::word(c.check.verdict).to_string(),
+            if c.is_certified() { "yes" } else { "NO" }.to_string(),
         ]
     };
     let rows: Vec<_> = document.counters.iter().map(row).collect();
-    table(page, &["store", "threads", "increments/s", "p99", "errors", "linearizable"], &rows);
+    table(page, &["store", "threads", "increments/s", "p99", "errors", "linearizable", "certified"], &rows);
 }
 
 fn heading(page: &mut String, title: &str) {

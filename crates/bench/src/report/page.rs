@@ -2,7 +2,8 @@
 
 use super::text::{escape, moment, shell};
 use super::{
-    PAGE_BYTES_MAX, checks, counters, curves, percentiles, reduced, runs, tables, timeline, verdict,
+    PAGE_BYTES_MAX, answer, bars, checks, counters, curves, percentiles, reduced, runs, tables, timeline,
+    verdict,
 };
 use crate::result::Document;
 use std::fmt::Write as _;
@@ -34,9 +35,14 @@ fn render(document: &Document, featured: usize) -> String {
          <header><p class=\"dim\">larder-bench &#183; {}</p><h1>{title}</h1></header>",
         moment(document.started_unix_ms)
     );
-    page.push_str(&verdict::section(document));
+    page.push_str(&verdict::section(document, &answer::sentences(document)));
     let chosen = runs::featured(document, featured);
+    // The first of these that there is stands on the first screen: the picture that goes with the answer.
     section(&mut page, "Latency against throughput", &curves::section(document));
+    section(&mut page, "Counters", &counters::section(&document.counters));
+    if document.curves.is_empty() {
+        section(&mut page, "Answered requests a second", &bars::section(&chosen));
+    }
     section(&mut page, "Latency by percentile", &percentiles::section(&chosen));
     let mut timelines: String = chosen.iter().map(|run| timeline::section(run)).collect();
     let drawable = document.runs.iter().filter(|run| run.count() > 0).count();
@@ -49,7 +55,6 @@ fn render(document: &Document, featured: usize) -> String {
         );
     }
     section(&mut page, "Over time", &timelines);
-    section(&mut page, "Counters", &counters::section(&document.counters));
     section(&mut page, "Checks", &checks::section(document));
     section(&mut page, "Runs", &runs::section(document));
     section(&mut page, "Tables", &tables::section(&document.tables));

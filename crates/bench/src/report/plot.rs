@@ -127,6 +127,17 @@ impl Plot {
         }
     }
 
+    /// A surface between the lowest and the highest value at each `x`: `(x, low, high)`.
+    pub fn ribbon(&mut self, ranges: &[(f64, f64, f64)], class: &str) {
+        if ranges.iter().all(|(_, low, high)| low == high) {
+            return;
+        }
+        let upper = ranges.iter().map(|(x, _, high)| (*x, *high));
+        let lower = ranges.iter().rev().map(|(x, low, _)| (*x, *low));
+        let path = self.path(&upper.chain(lower).collect::<Vec<_>>());
+        let _ = write!(self.stretched, "<path class=\"{class}\" d=\"{path}z\"/>");
+    }
+
     /// Raw content of the stretched frame, whose sides are `width` and `height` units.
     pub fn raw(&mut self, width: usize, height: usize, content: &str) {
         let _ = write!(

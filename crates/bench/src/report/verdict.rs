@@ -5,6 +5,9 @@ use super::text::{count, escape, latency, percent, quantile};
 use crate::result::{Check, Counter, Curve, Document, Estimate, Verdict};
 use std::fmt::Write as _;
 
+/// Reasons against quoting that the card names.
+const REASONS_MAX: usize = 3;
+
 /// Whether everything of the document may be quoted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Overall {
@@ -21,7 +24,7 @@ pub enum Overall {
 /// The verdict on a document.
 pub fn overall(document: &Document) -> Overall {
     let failed = |check: &Check| check.verdict == Verdict::Fail;
-    let counters = document.counters.iter().filter(|counter| failed(&counter.check)).count();
+    let counters = document.counters.iter().filter(|counter| !counter.is_certified()).count();
     let runs = document.runs.iter().filter(|run| !run.is_certified()).count();
     let (bad, all) = (counters + runs, document.counters.len() + document.runs.len());
     match (bad, all) {
@@ -116,45 +119,51 @@ pub fn figures(document: &Document) -> Vec<Figure> {
             if of_store.clone().any(is_wrong) { "history NOT linearizable" } else { "history linearizable" };
         let small = format!("{proof}; best at {} threads", best.threads);
         let figure = Figure::new(format!("{store}, increments"), format!("{}/s", count(best.rate)), small);
-        figures.push(Figure { is_certified: !of_store.clone().any(is_wrong), ..figure });
+        figures.push(Figure { is_certified: of_store.clone().all(Counter::is_certified), ..figure });
     }
     figures
 }
 
-/// The card.
-pub fn section(document: &Document) -> String {
+/// The card: whether the document may be quoted, the sentences that answer what was asked, and the first reasons
+/// against quoting it.
+pub fn section(document: &Document, answer: &[String]) -> String {
     let (words, class) = overall(document).words();
     let mut html = format!("<div class=\"card {class}\"><p class=\"verdict\">{}</p>", escape(&words));
-    let failed: Vec<&Check> = document
+    for sentence in answer {
+        let _ = write!(html, "<p class=\"answer\">{}.</p>", escape(sentence));
+    }
+    html.push_str(&reasons(document, class));
+    html.push_str("</div>");
+    html
+}
+
+/// The first reasons against quoting, one for each check that failed; folded where there is something to quote.
+fn reasons(document: &Document, class: &str) -> String {
+    let all = document
         .checks
         .iter()
         .chain(document.runs.iter().flat_map(|run| &run.checks))
-        .chain(document.counters.iter().map(|counter| &counter.check))
         .filter(|check| check.verdict == Verdict::Fail)
-        .collect();
-    if !failed.is_empty() {
-        html.push_str("<ul class=\"why\">");
-        let mut said: Vec<&str> = Vec::new();
-        for check in &failed {
-            if said.len() < 6 && !said.contains(&check.message.as_str()) {
-                said.push(&check.message);
-                let _ = write!(html, "<li><b>{}</b> {}</li>", escape(&check.name), escape(&check.message));
-            }
+        .chain(document.counters.iter().flat_map(Counter::failed));
+    let mut failed: Vec<(&Check, usize)> = Vec::new();
+    for check in all {
+        match failed.iter_mut().find(|(first, _)| first.name == check.name) {
+            Some((_, times)) => *times += 1,
+            None => failed.push((check, 1)),
         }
-        if failed.len() > said.len() {
-            let _ = write!(html, "<li class=\"dim\">{} failed in all; see Checks</li>", failed.len());
-        }
-        html.push_str("</ul>");
     }
-    html.push_str("<dl class=\"figures\">");
-    for Figure { name, figure, small, is_certified } in figures(document) {
-        let figure = match is_certified {
-            true => format!("<strong>{}</strong>", escape(&figure)),
-            false => format!("<span class=\"dim\">{}, not certified</span>", escape(&figure)),
-        };
-        let (name, small) = (escape(&name), escape(&small));
-        let _ = write!(html, "<div><dt>{name}</dt><dd>{figure}<small>{small}</small></dd></div>");
+    if failed.is_empty() {
+        return String::new();
     }
-    html.push_str("</dl></div>");
-    html
+    let open = if class == "bad" { " open" } else { "" };
+    let mut html = format!("<details class=\"why\"{open}><summary>What failed</summary><ul>");
+    for (check, times) in failed.iter().take(REASONS_MAX) {
+        let times = if *times > 1 { format!(", {times} times, such as:") } else { String::new() };
+        let _ = write!(html, "<li><b>{}</b>{times} {}</li>", escape(&check.name), escape(&check.message));
+    }
+    if failed.len() > REASONS_MAX {
+        let _ =
+            write!(html, "<li class=\"dim\">{} other checks; see Checks</li>", failed.len() - REASONS_MAX);
+    }
+    html + "</ul></details>"
 }

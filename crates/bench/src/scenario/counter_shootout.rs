@@ -5,6 +5,7 @@ mod seed;
 
 use super::part::row;
 use super::server::{Make, Server, Setup};
+use super::stage::GivenPeer;
 use super::{Halt, Scenario, Stage};
 use crate::checks::{check, figure};
 use crate::counter::entry::Entry;
@@ -26,13 +27,15 @@ pub const SCENARIO: Scenario = Scenario {
             not; a counter that is wrong on purpose has to be caught; databases increment in one statement \
             (as in the document, with --as-seed).",
     document: seed::tables,
+    takes: &["--server", "--peer"],
     weight: 0.20,
     play,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const LEAST: Duration = Duration::from_millis(200);
-const MOST: Duration = Duration::from_secs(20);
+/// The document's own.
+const MOST: Duration = Duration::from_secs(600);
 /// Databases take a while to be made; with less than this they are left out.
 const DATABASES_S: f64 = 12.0;
 /// Numbers of threads, those first that tell most.
@@ -60,6 +63,10 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
         };
         entries.push(Entry { label: server.setup.make.name().to_string(), kind, address });
     }
+    for GivenPeer { name, address } in stage.options.given() {
+        entries.push(Entry { label: name, kind: Kind::Memcached, address: address.to_string() });
+    }
+    entries.extend(of_an_application(&servers));
     let of_databases = databases.addresses().into_iter().map(|(kind, address)| (kind, Some(address)));
     for (kind, address) in of_databases.chain([(Kind::Mongodb, stage.options.mongodb.clone())]) {
         match address {
@@ -80,13 +87,21 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
         broken(stage, server, options)?;
     }
     let (threads, duration) = rounds(stage.left(), contestants.len());
-    let plan = Plan { threads: threads.clone(), duration, repeat: 1, options };
+    let plan = Plan { threads: threads.clone(), duration, repeat: 1, calibrates: false, options };
     let tell = |at: usize, total: usize, store: &str, threads: u32| {
-        stage.tell(&format!("{store}, {threads} threads ({at} of {total})"));
+        stage.step(at, total, &format!("{store}, {threads} threads"));
     };
     let outcome = shootout::run(contestants, &plan, stage.stop, &mut { tell });
     report(stage, &outcome, &threads, duration);
     if outcome.is_stopped { Err(Halt::Stopped) } else { Ok(()) }
+}
+
+/// The counters of an application itself: in its process, and Rack::Attack's in Larder.
+fn of_an_application(servers: &[Server]) -> Vec<Entry> {
+    let entry = |kind: Kind, address: String| Entry { label: kind.name().to_string(), kind, address };
+    let larder = servers.iter().find(|server| server.setup.make == Make::Larder);
+    let attack = larder.map(|server| entry(Kind::RackAttack, server.address.to_string()));
+    std::iter::once(entry(Kind::MemoryStore, Kind::MemoryStore.example().to_string())).chain(attack).collect()
 }
 
 /// Starts the databases for which there is a driver and time; the others are noted.
@@ -119,7 +134,8 @@ fn broken(stage: &mut Stage<'_>, server: &Server, options: Options) -> Result<()
     let entry =
         Entry { label: "broken-rmw".to_string(), kind: Kind::BrokenRmw, address: server.address.to_string() };
     let contestant = Contestant::prepare(entry, options).map_err(|error| Halt::Failed(error.to_string()))?;
-    let plan = Plan { threads: vec![BROKEN_THREADS], duration: BROKEN, repeat: 1, options };
+    let plan =
+        Plan { threads: vec![BROKEN_THREADS], duration: BROKEN, repeat: 1, calibrates: false, options };
     let outcome = shootout::run(vec![contestant], &plan, stage.stop, &mut |_, _, _, _| {});
     stage.go_on()?;
     let found = match outcome.violations.first() {
@@ -183,6 +199,7 @@ fn report(stage: &mut Stage<'_>, outcome: &Outcome, threads: &[u32], duration: D
             ),
         };
         stage.part.check_of(store, found);
+        doubts(stage, store, &rows);
     }
     for failure in &outcome.failures {
         stage.part.note(failure.as_str());
@@ -204,6 +221,16 @@ fn report(stage: &mut Stage<'_>, outcome: &Outcome, threads: &[u32], duration: D
         threads.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     ));
     stage.part.counters.extend(outcome.counters.iter().cloned());
+}
+
+/// The first check of every load that a store's counters fail.
+fn doubts(stage: &mut Stage<'_>, store: &str, rows: &[&Counter]) {
+    let checks = rows.iter().flat_map(|one| one.checks.iter().map(move |check| (one.threads, check)));
+    let mut failed = checks.filter(|(_, check)| check.verdict == Verdict::Fail);
+    if let Some((threads, first)) = failed.next() {
+        let message = format!("{threads} threads: {}", first.message);
+        stage.part.check_of(store, check(&first.name, Verdict::Fail, message));
+    }
 }
 
 /// The document's rates beside ours, at its least, its most and the best number of threads.
@@ -249,13 +276,16 @@ mod tests {
 
     #[test]
     fn rounds_fit_the_time() {
-        for (seconds, stores) in [(2.0, 3), (15.0, 8), (180.0, 8), (3600.0, 8)] {
+        for (seconds, stores) in [(2.0, 3), (15.0, 8), (180.0, 8), (3600.0, 8), (1e6, 8)] {
             let (threads, each) = rounds(Duration::from_secs_f64(seconds), stores);
             assert!(threads.len() >= 3 && threads.is_sorted() && threads[0] == 1, "{threads:?}");
             let whole = each.as_secs_f64() * threads.len() as f64 * stores as f64;
             assert!(whole <= seconds.max(0.6 * stores as f64) + 0.01, "{seconds}: {whole}");
         }
         assert_eq!(rounds(Duration::from_secs(180), 8).0.len(), 10);
+        // Ten minutes each, as in the document, where the budget allows.
+        let (threads, each) = rounds(Duration::from_secs(8 * 6_000), 8);
+        assert_eq!((threads.len(), each), (10, Duration::from_secs(600)));
     }
 
     #[test]

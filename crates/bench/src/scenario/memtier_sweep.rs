@@ -30,6 +30,7 @@ pub const SCENARIO: Scenario = Scenario {
             the same work; hosts begin together; latencies are merged from histograms; the highest rate \
             has an interval.",
     document: seed::tables,
+    takes: &["--sizes", "--count", "--per-thread"],
     weight: 0.30,
     play,
 };
@@ -86,6 +87,14 @@ fn connections(n: usize) -> usize {
     HOSTS * THREADS * n
 }
 
+fn keys(stage: &Stage<'_>) -> u64 {
+    stage.options.wanted.count.unwrap_or(KEYS)
+}
+
+fn value_bytes(stage: &Stage<'_>) -> u32 {
+    stage.options.wanted.sizes.first().copied().unwrap_or(VALUE_BYTES)
+}
+
 fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let makes = stage.makes(&[Make::Memcached, Make::Redis]);
     let hosts = Hosts::new(stage)?;
@@ -104,7 +113,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
         stage.part.note("text protocol skipped: the budget is for the binary one, which the document used");
     }
     let each_s = stage.left().as_secs_f64() / series.len() as f64;
-    let (ns, window) = points(each_s);
+    let (ns, window) = points(each_s, &stage.options.wanted.per_thread);
     stage.part.note(format!(
         "n = {} of the document's 1 to 50, {:.1} s each (30 s there)",
         ns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
@@ -112,10 +121,12 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     ));
     let mut all: Vec<(Series, Vec<Measured>)> = Vec::new();
     let mut played = Ok(());
-    'sweep: for one in series {
+    let total = series.len() * ns.len();
+    'sweep: for (row, one) in series.into_iter().enumerate() {
         let mut measured = Vec::new();
-        for n in &ns {
-            stage.tell(&format!("{}, n = {n} ({} connections)", one.name(), connections(*n)));
+        for (column, n) in ns.iter().enumerate() {
+            let what = format!("{}, n = {n} ({} connections)", one.name(), connections(*n));
+            stage.step(row * ns.len() + column + 1, total, &what);
             match point(stage, &hosts, &one, *n, window) {
                 Ok(Some(run)) => measured.push(Measured { n: *n, run }),
                 Ok(None) => break,
@@ -136,8 +147,13 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     played
 }
 
-/// How many points fit into a series of this many seconds, and how long each is measured.
-fn points(series_s: f64) -> (Vec<usize>, Duration) {
+/// How many points fit into a series of this many seconds, and how long each is measured. Those that the user chose are
+/// all measured, if shortly.
+fn points(series_s: f64, chosen: &[usize]) -> (Vec<usize>, Duration) {
+    if !chosen.is_empty() {
+        let window_s = (series_s / chosen.len() as f64 - AROUND_S).clamp(WINDOW_S.0, WINDOW_S.1);
+        return (chosen.to_vec(), Duration::from_secs_f64(window_s));
+    }
     let window_s = (series_s / 6.0 - AROUND_S).clamp(WINDOW_S.0, 4.0);
     let count = ((series_s / (AROUND_S + window_s)) as usize).clamp(3, NS.len());
     let window_s = (series_s / count as f64 - AROUND_S).clamp(WINDOW_S.0, WINDOW_S.1);
@@ -175,9 +191,14 @@ fn point(
             (plan.threads, plan.connections) = (THREADS, connections(n));
             plan.duration = window;
             let of_thread = connections(n) / THREADS;
-            let stream =
-                SharedStream { keys: KEYS, size: VALUE_BYTES, gets: GETS, connections: of_thread, seed: 1 };
-            plan.workload.keys = KEYS;
+            let stream = SharedStream {
+                keys: keys(stage),
+                size: value_bytes(stage),
+                gets: GETS,
+                connections: of_thread,
+                seed: 1,
+            };
+            plan.workload.keys = keys(stage);
             plan.workload.prefix = "memtier-".to_string();
             plan.trace = Some(Arc::new(stream));
             stage.measure(&plan, &Unseen)?
@@ -204,8 +225,8 @@ fn arguments(
     add("--server-pid", server.pid().to_string());
     add("--threads", THREADS.to_string());
     add("--connections", connections(n).to_string());
-    add("--keys", KEYS.to_string());
-    add("--value-size", VALUE_BYTES.to_string());
+    add("--keys", keys(stage).to_string());
+    add("--value-size", value_bytes(stage).to_string());
     add("--warmup", format!("{}ms", (WARMUP_S * 1000.0) as u64));
     add("--duration", format!("{}ms", window.as_millis()));
     add("--cpus", super::host::list(&stage.host.load_cpus));
@@ -235,7 +256,7 @@ fn report(stage: &mut Stage<'_>, all: Vec<(Series, Vec<Measured>)>) {
         let columns =
             ["n", "conns", "document op/s", "mean ms", "hit %", "ours op/s", "mean ms", "p99 ms", "hit %"];
         stage.part.table(&format!("latency against throughput, {}", series.name()), &columns, rows);
-        for check in checks(measured, stage.options.as_seed) {
+        for check in checks(measured, stage.options.as_seed.then(|| keys(stage))) {
             stage.part.check_of(&series.name(), check);
         }
     }
@@ -262,8 +283,8 @@ fn report(stage: &mut Stage<'_>, all: Vec<(Series, Vec<Measured>)>) {
     ));
 }
 
-/// What every series of points must obey.
-fn checks(measured: &[Measured], as_seed: bool) -> Vec<Check> {
+/// What every series of points must obey; `shared_keys` are those of a stream that all connections share.
+fn checks(measured: &[Measured], shared_keys: Option<u64>) -> Vec<Check> {
     let mut found = Vec::new();
     // With so few rounds, the edges of the window weigh more than the check is fine.
     let long = measured.iter().filter(|one| one.run.count() as f64 >= 100.0 * one.connections());
@@ -282,9 +303,9 @@ fn checks(measured: &[Measured], as_seed: bool) -> Vec<Check> {
     found.push(hits::steady(&ratios));
     if let Some(first) = measured.first() {
         let sets = first.run.verbs.iter().find(|verb| verb.name == "set").map_or(0, |verb| verb.count);
-        let expected = match as_seed {
-            true => hits::shared_stream(sets as f64 / first.connections(), KEYS as f64),
-            false => 1.0,
+        let expected = match shared_keys {
+            Some(keys) => hits::shared_stream(sets as f64 / first.connections(), keys as f64),
+            None => 1.0,
         };
         let check = hits::model(first.hit_ratio(), expected);
         found.push(Check { message: format!("n = {}: {}", first.n, check.message), ..check });
@@ -319,24 +340,25 @@ mod tests {
     #[test]
     fn points_fit_the_budget() {
         for series_s in [3.0, 10.0, 60.0, 300.0] {
-            let (ns, window) = points(series_s);
+            let (ns, window) = points(series_s, &[]);
             assert!(ns.len() >= 3 && ns.is_sorted(), "{ns:?}");
             let whole = ns.len() as f64 * (window.as_secs_f64() + AROUND_S);
             assert!(whole <= series_s.max(3.0 * (AROUND_S + 1.0)) + 0.1, "{series_s}: {whole}");
         }
-        assert_eq!(points(1.0).0, [1, 8, 40]);
+        assert_eq!(points(1.0, &[]).0, [1, 8, 40]);
+        assert_eq!(points(1.0, &[7, 9]).0, [7, 9], "those of the user are all measured");
     }
 
     #[test]
     fn a_sound_sweep_passes_and_a_falling_hit_ratio_does_not() {
         let sound = [measured(1, 100_000, 100), measured(8, 200_000, 100), measured(40, 210_000, 100)];
         assert!(
-            checks(&sound, false).iter().all(|check| check.verdict != Verdict::Fail),
+            checks(&sound, None).iter().all(|check| check.verdict != Verdict::Fail),
             "{:?}",
-            checks(&sound, false)
+            checks(&sound, None)
         );
         let falling = [measured(1, 100_000, 65), measured(8, 200_000, 40), measured(40, 210_000, 18)];
-        let names: Vec<String> = checks(&falling, false)
+        let names: Vec<String> = checks(&falling, None)
             .into_iter()
             .filter(|check| check.verdict == Verdict::Fail)
             .map(|check| check.name)

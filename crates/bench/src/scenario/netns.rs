@@ -9,12 +9,18 @@
 
 use super::Host;
 use super::host;
+use rustix::fd::AsFd;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 /// Names of interfaces have 15 letters at most.
 const NUMBER_MAX: u32 = 100_000;
+/// Where `ip` keeps the names of namespaces.
+const NAMES: &str = "/var/run/netns";
 
 /// Namespaces around a bridge.
 #[derive(Debug)]
@@ -70,6 +76,29 @@ impl Netns {
             }
             Err(error) => Err(format!("ip: {error}")),
         }
+    }
+
+    /// The words of a command that runs another in the first host.
+    pub fn words(&self) -> Vec<String> {
+        let host = self.hosts.first().map_or("", String::as_str);
+        self.transport().replace("{host}", host).split(' ').map(str::to_string).collect()
+    }
+
+    /// Does `what` in a host's namespace, in a thread of its own.
+    ///
+    /// # Errors
+    /// There is no such host, or its namespace cannot be entered; in words.
+    pub fn inside<T: Send>(&self, at: usize, what: impl FnOnce() -> T + Send) -> Result<T, String> {
+        let name = self.hosts.get(at).ok_or("there is no such host")?;
+        let path = Path::new(NAMES).join(name);
+        let space = File::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let enter = move || {
+            move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network))
+                .map_err(|e| format!("setns: {e}"))?;
+            Ok(what())
+        };
+        let ended = thread::scope(|scope| scope.spawn(enter).join());
+        ended.unwrap_or_else(|_| Err("the thread in the namespace ended badly".to_string()))
     }
 
     /// The command that runs another in a host; `{host}` stands for the host.

@@ -15,6 +15,8 @@ pub struct Part {
     pub counters: Vec<Counter>,
     /// The document's figures and ours.
     pub tables: Vec<Table>,
+    /// Tables for the document alone, too long for a terminal.
+    pub raw: Vec<Table>,
     /// The checks besides those of each run.
     pub checks: Vec<Check>,
     /// Deviations from the document, and skipped parts.
@@ -70,6 +72,7 @@ impl Part {
         document.curves.extend(self.curves);
         document.counters.extend(self.counters);
         document.tables.extend(self.tables);
+        document.tables.extend(self.raw);
         let named = |check: Check| Check { message: format!("{name}: {}", check.message), ..check };
         document.checks.extend(self.checks.into_iter().map(named));
         document.notes.extend(self.notes.into_iter().map(|note| format!("{name}: {note}")));

@@ -196,12 +196,14 @@ impl Server {
         let log = folder.join(format!("{number}-{}.log", setup.make.name()));
         let mut child = Child::start(host, &host.server_cpus, &words, &log, None)?;
         let mut version = String::new();
-        child.wait_until(PATIENCE, stop, || match counters::ask(&address, setup.make.protocol(), None) {
-            Ok(found) if !found.server.is_empty() => {
-                version = found.server;
-                true
+        child.wait_until(PATIENCE, stop, || {
+            match counters::ask(&address, setup.make.protocol(), None, None) {
+                Ok(found) if !found.server.is_empty() => {
+                    version = found.server;
+                    true
+                }
+                _ => false,
             }
-            _ => false,
         })?;
         Ok(Self { address, version, setup: setup.clone(), child })
     }
@@ -213,7 +215,7 @@ impl Server {
 
     /// One of its counters as a number; 0 when it has none of that name.
     pub fn counter(&self, name: &str) -> f64 {
-        let found = counters::ask(&self.address, self.setup.make.protocol(), None).unwrap_or_default();
+        let found = counters::ask(&self.address, self.setup.make.protocol(), None, None).unwrap_or_default();
         found.values.get(name).and_then(|value| value.parse().ok()).unwrap_or(0.0)
     }
 

@@ -2,8 +2,9 @@
 
 use super::folder::Folder;
 use super::server::{Listen, Make, Place, Server, Setup};
+use super::wanted::Wanted;
 use super::{Host, Part, Run as Runner, host};
-use crate::engine::{self, Observer, Plan};
+use crate::engine::{self, Address, Observer, Plan};
 use crate::fleet::PlanOf;
 use crate::result::Run;
 use crate::watch::{Process, Targets};
@@ -22,10 +23,32 @@ pub struct Options {
     pub larder: PathBuf,
     /// The peers to compare it with; those that are not installed are skipped by name.
     pub peers: Vec<Peer>,
+    /// Servers that run already, to compare with in `php-loop` and `counter-shootout`.
+    pub given_peers: Vec<GivenPeer>,
     /// Keeps the document's flaws where that means something.
     pub as_seed: bool,
     /// A MongoDB for `counter-shootout`.
     pub mongodb: Option<String>,
+    /// What the user chose: servers, sizes, counts.
+    pub wanted: Wanted,
+}
+
+impl Options {
+    /// The servers that run already, those named by `--peer` and the one of `--server`.
+    pub fn given(&self) -> Vec<GivenPeer> {
+        let server = self.wanted.server.clone();
+        let server = server.map(|address| GivenPeer { name: "server".to_string(), address });
+        self.given_peers.iter().cloned().chain(server).collect()
+    }
+}
+
+/// A server that runs already and speaks memcached's text protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenPeer {
+    /// Its name in tables.
+    pub name: String,
+    /// Where it is.
+    pub address: Address,
 }
 
 /// A peer that Larder is compared with.
@@ -124,9 +147,14 @@ impl<'a> Stage<'a> {
         self.left().mul_f64((units / units_left).clamp(0.0, 1.0)).max(least)
     }
 
-    /// Reports the current step.
+    /// Reports the current step, with the time that the scenario has left.
     pub fn tell(&self, what: &str) {
-        (self.tell)(&format!("{}: {what}", self.part.name));
+        (self.tell)(&progress(self.part.name, None, self.left(), what));
+    }
+
+    /// Reports the step with number `number` of `of`, the first of which is 1.
+    pub fn step(&self, number: usize, of: usize, what: &str) {
+        (self.tell)(&progress(self.part.name, Some((number, of)), self.left(), what));
     }
 
     /// Whether it was asked to stop.
@@ -220,6 +248,16 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// The same against a server that runs already, whose process is found where it is on this host.
+    pub fn plan_of_peer(&self, label: &str, address: Address) -> Plan {
+        Plan {
+            label: format!("{} {label}", self.part.name),
+            address,
+            cpus: self.host.load_cpus.clone(),
+            ..Plan::default()
+        }
+    }
+
     /// Measures. A run that a stop cut short is kept and ends the scenario.
     ///
     /// # Errors
@@ -247,8 +285,27 @@ impl<'a> Stage<'a> {
     }
 }
 
+/// The line of a step: the scenario, which step of how many, the time left, and what it does. What matters least comes
+/// last, since a narrow terminal cuts the line.
+fn progress(name: &str, number: Option<(usize, usize)>, left: Duration, what: &str) -> String {
+    let number = number.map(|(number, of)| format!(" {number} of {of},")).unwrap_or_default();
+    format!("{name}:{number} {} s left: {what}", left.as_secs())
+}
+
 impl std::fmt::Debug for Stage<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stage").field("part", &self.part.name).field("left", &self.left()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_tells_its_number_and_the_time_left() {
+        let left = Duration::from_millis(61_900);
+        assert_eq!(progress("php-loop", Some((2, 9)), left, "larder"), "php-loop: 2 of 9, 61 s left: larder");
+        assert_eq!(progress("php-loop", None, left, "starting"), "php-loop: 61 s left: starting");
     }
 }

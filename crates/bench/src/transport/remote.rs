@@ -8,6 +8,7 @@
 use super::frame::{Frames, MAGIC};
 use super::host::{Host, Place, Transport};
 use super::shell_words::quote;
+use super::stripped::stripped;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read, Write};
@@ -30,7 +31,7 @@ const SAID_BYTES_MAX: usize = 8 << 10;
 pub enum Program {
     /// A path there, or a name that is found there.
     There(String),
-    /// This executable, copied where it is missing.
+    /// This executable, copied where it is missing, without what only a debugger reads.
     Copied(Arc<Copy>),
 }
 
@@ -52,7 +53,7 @@ impl Program {
             return Ok(Self::There(path.to_string()));
         }
         let path = std::env::current_exe()?;
-        let bytes = fs::read(&path)?;
+        let bytes = stripped(fs::read(&path)?);
         let mut hasher = DefaultHasher::new();
         hasher.write(&bytes);
         let name = format!("larder-bench-{}-{:016x}", super::VERSION, hasher.finish());

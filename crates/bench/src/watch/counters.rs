@@ -1,7 +1,7 @@
 //! A server's own counters, asked for over its own protocol on a connection of their own.
 
 use crate::net::{Address, Stream, Tls};
-use crate::wire::Protocol;
+use crate::wire::{Login, Protocol};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -21,9 +21,18 @@ pub struct Counters {
 /// Asks a server. memcached's relatives answer text on any connection, whatever else they speak.
 ///
 /// # Errors
-/// It does not answer, or in another protocol.
-pub fn ask(address: &Address, protocol: Protocol, tls: Option<&Tls>) -> io::Result<Counters> {
+/// It does not answer, answers in another protocol, or refuses the login.
+pub fn ask(
+    address: &Address,
+    protocol: Protocol,
+    tls: Option<&Tls>,
+    login: Option<&Login>,
+) -> io::Result<Counters> {
     let mut stream = Stream::connect_waiting(address, tls, PATIENCE).map_err(io::Error::other)?;
+    if let Some(login) = login {
+        let spoken = if protocol == Protocol::Resp2 { protocol } else { Protocol::Text };
+        stream.log_in(login, spoken).map_err(io::Error::other)?;
+    }
     if protocol == Protocol::Resp2 {
         stream.write_all(b"*1\r\n$4\r\nINFO\r\n")?;
         return Ok(redis(&until(&mut stream, is_whole_bulk)?));

@@ -11,13 +11,19 @@ use crate::workload::keys::Names;
 const HEADER: usize = 24;
 const GET: u8 = 0x00;
 const SET: u8 = 0x01;
+const APPEND: u8 = 0x0e;
+const PREPEND: u8 = 0x0f;
 const DELETE: u8 = 0x04;
 const INCREMENT: u8 = 0x05;
 const NOOP: u8 = 0x0a;
 const VERSION: u8 = 0x0b;
 const GETKQ: u8 = 0x0d;
+const SETQ: u8 = 0x11;
 const TOUCH: u8 = 0x1c;
+const GAT: u8 = 0x1d;
+const SASL_AUTH: u8 = 0x21;
 const NOT_FOUND: u16 = 1;
+const EXISTS: u16 = 2;
 const NOT_STORED: u16 = 5;
 /// An expiry by which an absent counter is not created.
 const NOT_MADE: u32 = u32::MAX;
@@ -45,13 +51,41 @@ pub(super) fn gets(out: &mut Vec<u8>, names: &Names, keys: &[u64]) {
         header(out, GETKQ, names.bytes(), &[], 0, index as u32);
         names.write(out, *key);
     }
+    noop(out);
+}
+
+/// Closes a row of quiet requests.
+pub(super) fn noop(out: &mut Vec<u8>) {
     header(out, NOOP, 0, &[], 0, 0);
+}
+
+/// Makes a set that stands in `request` one that is answered by errors only, which name its place.
+pub(super) fn quieten(request: &mut [u8], place: u32) {
+    request[1] = SETQ;
+    request[12..16].copy_from_slice(&place.to_be_bytes());
 }
 
 pub(super) fn set_head(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32, expiry_s: u32) {
     let mut extras = [0; 8];
     extras[4..].copy_from_slice(&expiry_s.to_be_bytes());
     header(out, SET, names.bytes(), &extras, bytes, 0);
+    names.write(out, key);
+}
+
+pub(super) fn cas_head(
+    out: &mut Vec<u8>,
+    names: &Names,
+    key: u64,
+    bytes: u32,
+    (expiry_s, unique): (u32, u64),
+) {
+    let begin = out.len();
+    set_head(out, names, key, bytes, expiry_s);
+    out[begin + 16..begin + HEADER].copy_from_slice(&unique.to_be_bytes());
+}
+
+pub(super) fn add_head(out: &mut Vec<u8>, is_front: bool, names: &Names, key: u64, bytes: u32) {
+    header(out, if is_front { PREPEND } else { APPEND }, names.bytes(), &[], bytes, 0);
     names.write(out, key);
 }
 
@@ -86,11 +120,35 @@ pub(super) fn touch(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
     names.write(out, key);
 }
 
+pub(super) fn gat(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
+    header(out, GAT, names.bytes(), &expiry_s.to_be_bytes(), 0, 0);
+    names.write(out, key);
+}
+
+/// A login by SASL's PLAIN.
+pub(super) fn login(out: &mut Vec<u8>, words: &str) {
+    const MECHANISM: &str = "PLAIN";
+    header(out, SASL_AUTH, MECHANISM.len(), &[], words.len() as u32, 0);
+    out.extend_from_slice(MECHANISM.as_bytes());
+    out.extend_from_slice(words.as_bytes());
+}
+
+/// Whether a reply to [`login`] lets us in; none while it is not whole.
+pub(super) fn login_reply(input: &[u8]) -> Option<Result<(), String>> {
+    match Head::read(input) {
+        Ok(Some(head)) if head.opcode == SASL_AUTH && head.status == 0 => Some(Ok(())),
+        Ok(Some(head)) => Some(Err(format!("status {}", head.status))),
+        Ok(None) => None,
+        Err(garbage) => Some(Err(garbage.to_string())),
+    }
+}
+
 /// The head of a reply.
 struct Head {
     opcode: u8,
     status: u16,
     opaque: u32,
+    unique: u64,
     /// Where the value begins and ends.
     value: std::ops::Range<usize>,
 }
@@ -115,6 +173,7 @@ impl Head {
             opcode: input[1],
             status: u16::from_be_bytes([input[6], input[7]]),
             opaque: u32::from_be_bytes([input[12], input[13], input[14], input[15]]),
+            unique: input[16..HEADER].iter().fold(0, |unique, byte| unique << 8 | u64::from(*byte)),
             value: HEADER + extras + key..end,
         }))
     }
@@ -133,10 +192,11 @@ pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>
     let Some(head) = Head::read(input)? else { return Ok(None) };
     let consumed = head.value.end;
     let value = &input[head.value];
-    let several = expected.verb == Verb::Get && expected.keys > 1;
+    let several = expected.keys > 1;
     if head.opcode != asked_for(expected.verb, several) {
         if several && head.opcode == NOOP {
-            return Ok(Some(Reply { consumed, what: What::Frame, is_last: true }));
+            let what = if expected.verb == Verb::Set { What::Done } else { What::Frame };
+            return Ok(Some(Reply { consumed, what, is_last: true }));
         }
         return Err(Garbage::new("a reply to another opcode", input));
     }
@@ -146,12 +206,15 @@ pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>
     }
     let what = match (head.status, expected.verb) {
         (0, Verb::Get) if several => What::Value(Whose::Index(head.opaque), value),
-        (0, Verb::Get) => What::Value(Whose::Only, value),
+        (0, Verb::Gets) => What::Unique(Whose::Only, value, head.unique),
+        (0, Verb::Get | Verb::Gat) => What::Value(Whose::Only, value),
         (0, Verb::Incr) => {
             value.try_into().map_or(What::Done, |value| What::Count(u64::from_be_bytes(value)))
         }
         (0, _) => What::Done,
-        (NOT_FOUND, Verb::Get | Verb::Incr | Verb::Delete | Verb::Touch) => What::Miss,
+        (NOT_FOUND, verb) if verb != Verb::Set => What::Miss,
+        (NOT_STORED, Verb::Append | Verb::Prepend) => What::Miss,
+        (EXISTS, Verb::Cas) => What::Exists,
         (NOT_STORED, _) => What::NotStored(value),
         _ => What::Error(value),
     };
@@ -161,10 +224,15 @@ pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>
 fn asked_for(verb: Verb, several: bool) -> u8 {
     match verb {
         Verb::Get if several => GETKQ,
-        Verb::Get => GET,
-        Verb::Set => SET,
+        Verb::Set if several => SETQ,
+        Verb::Get | Verb::Gets => GET,
+        Verb::Set | Verb::Cas => SET,
+        Verb::Append => APPEND,
+        Verb::Prepend => PREPEND,
+        Verb::Connect => VERSION,
         Verb::Incr => INCREMENT,
         Verb::Delete => DELETE,
         Verb::Touch => TOUCH,
+        Verb::Gat => GAT,
     }
 }

@@ -1,12 +1,18 @@
 //! memcached's meta commands. A get of several keys is a row of quiet gets with opaques, closed by `mn`.
 
-use super::{Expected, Garbage, Reply, Verb, What, Whose, block, line, number, push_number, text};
+use super::{Expected, Garbage, Reply, Verb, What, Whose, block, flag, line, number, push_number, text};
 use crate::workload::keys::Names;
 
 pub(super) fn get(out: &mut Vec<u8>, names: &Names, key: u64) {
     out.extend_from_slice(b"mg ");
     names.write(out, key);
     out.extend_from_slice(b" v\r\n");
+}
+
+pub(super) fn get_unique(out: &mut Vec<u8>, names: &Names, key: u64) {
+    out.extend_from_slice(b"mg ");
+    names.write(out, key);
+    out.extend_from_slice(b" v c\r\n");
 }
 
 pub(super) fn gets(out: &mut Vec<u8>, names: &Names, keys: &[u64]) {
@@ -17,7 +23,7 @@ pub(super) fn gets(out: &mut Vec<u8>, names: &Names, keys: &[u64]) {
         push_number(out, index as u64);
         out.extend_from_slice(b"\r\n");
     }
-    out.extend_from_slice(b"mn\r\n");
+    noop(out);
 }
 
 pub(super) fn set_head(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32, expiry_s: u32) {
@@ -30,6 +36,27 @@ pub(super) fn set_head(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32, e
         push_number(out, u64::from(expiry_s));
     }
     out.extend_from_slice(b"\r\n");
+}
+
+pub(super) fn cas_head(
+    out: &mut Vec<u8>,
+    names: &Names,
+    key: u64,
+    bytes: u32,
+    (expiry_s, unique): (u32, u64),
+) {
+    set_head(out, names, key, bytes, expiry_s);
+    flag(out, format!(" C{unique}").as_bytes());
+}
+
+pub(super) fn add_head(out: &mut Vec<u8>, is_front: bool, names: &Names, key: u64, bytes: u32) {
+    set_head(out, names, key, bytes, 0);
+    flag(out, if is_front { b" MP" } else { b" MA" });
+}
+
+/// Closes a row of quiet requests.
+pub(super) fn noop(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"mn\r\n");
 }
 
 pub(super) fn incr(out: &mut Vec<u8>, names: &Names, key: u64) {
@@ -59,9 +86,17 @@ pub(super) fn touch(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
     out.extend_from_slice(b"\r\n");
 }
 
+pub(super) fn gat(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
+    out.extend_from_slice(b"mg ");
+    names.write(out, key);
+    out.extend_from_slice(b" v T");
+    push_number(out, u64::from(expiry_s));
+    out.extend_from_slice(b"\r\n");
+}
+
 pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>, Garbage> {
     let Some((line, next)) = line(input)? else { return Ok(None) };
-    if let (Verb::Get, Some(rest)) = (expected.verb, line.strip_prefix(b"VA ")) {
+    if let (Verb::Get | Verb::Gets, Some(rest)) = (expected.verb, line.strip_prefix(b"VA ")) {
         return value(expected, input, rest, next);
     }
     if let (Verb::Incr, Some(rest)) = (expected.verb, line.strip_prefix(b"VA ")) {
@@ -70,10 +105,13 @@ pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>
     let several = expected.keys > 1;
     let (what, is_last) = match (expected.verb, first_word(line)) {
         (Verb::Get, b"MN") if several => (What::Frame, true),
-        (Verb::Get, b"EN") => (What::Miss, !several),
-        (Verb::Set | Verb::Incr | Verb::Delete | Verb::Touch, b"HD") => (What::Done, true),
-        (Verb::Touch, b"EN") | (Verb::Incr | Verb::Delete, b"NF") => (What::Miss, true),
-        (Verb::Set | Verb::Incr, b"NS") => (What::NotStored(line), true),
+        (Verb::Get | Verb::Gets, b"EN") => (What::Miss, !several),
+        (Verb::Set, b"MN") if several => (What::Done, true),
+        (verb, b"HD") if !verb.is_read() && !several => (What::Done, true),
+        (Verb::Touch, b"EN") | (Verb::Incr | Verb::Delete | Verb::Cas, b"NF") => (What::Miss, true),
+        (Verb::Append | Verb::Prepend, b"NS") => (What::Miss, true),
+        (Verb::Cas, b"EX") => (What::Exists, true),
+        (Verb::Set | Verb::Incr, b"NS") => (What::NotStored(line), !several),
         _ if text::is_error(line) => (What::Error(line), !several),
         _ => return Err(Garbage::new("not a reply to what was asked", input)),
     };
@@ -103,8 +141,15 @@ fn value<'a>(
     let Some(bytes) = words.next().and_then(number) else {
         return Err(Garbage::new("a value without its length", input));
     };
+    let mut given = |sign| words.find_map(|word: &[u8]| word.strip_prefix(sign)).and_then(number);
+    if expected.verb == Verb::Gets {
+        let unique = given(b"c").ok_or_else(|| Garbage::new("a value without its unique number", input))?;
+        let Some((data, next)) = block(input, next, bytes)? else { return Ok(None) };
+        let what = What::Unique(Whose::Only, data, unique);
+        return Ok(Some(Reply { consumed: next, what, is_last: true }));
+    }
     let whose = if expected.keys > 1 {
-        let opaque = words.find_map(|word| word.strip_prefix(b"O")).and_then(number);
+        let opaque = given(b"O");
         match opaque {
             Some(index) if index < u64::from(expected.keys) => Whose::Index(index as u32),
             _ => return Err(Garbage::new("a value without the opaque that was asked for", input)),

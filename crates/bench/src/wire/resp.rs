@@ -34,6 +34,16 @@ pub(super) fn get(out: &mut Vec<u8>, names: &Names, keys: &[u64]) {
     }
 }
 
+/// A command of these words.
+pub(super) fn command(out: &mut Vec<u8>, words: &[&str]) {
+    out.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
+    for word in words {
+        bulk_head(out, word.len());
+        out.extend_from_slice(word.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
 /// Up to the value; [`set_tail`] closes it. An expiry is two words more, which the head has to count.
 pub(super) fn set_head(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32, expiry_s: u32) {
     out.extend_from_slice(if expiry_s > 0 { b"*5\r\n$3\r\nSET\r\n" } else { b"*3\r\n$3\r\nSET\r\n" });
@@ -67,6 +77,18 @@ pub(super) fn touch(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
     }
     out.extend_from_slice(b"*3\r\n$6\r\nEXPIRE\r\n");
     bulk_key(out, names, key);
+    bulk_number(out, u64::from(expiry_s));
+}
+
+/// Since redis 6.2.
+pub(super) fn gat(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
+    let is_lasting = expiry_s == 0;
+    out.extend_from_slice(if is_lasting { b"*3\r\n$5\r\nGETEX\r\n" } else { b"*4\r\n$5\r\nGETEX\r\n" });
+    bulk_key(out, names, key);
+    if is_lasting {
+        return out.extend_from_slice(b"$7\r\nPERSIST\r\n");
+    }
+    out.extend_from_slice(b"$2\r\nEX\r\n");
     bulk_number(out, u64::from(expiry_s));
 }
 
@@ -115,6 +137,7 @@ impl Progress {
                 }
                 Ok(Some(Reply { consumed: next, what, is_last }))
             }
+            (b'+', Verb::Connect) if rest == b"PONG" => is_whole(What::Done),
             (b'+', Verb::Set) if rest == b"OK" => is_whole(What::Done),
             (b':', Verb::Incr) => is_whole(What::Count(number(rest).ok_or_else(garbage)?)),
             (b':', Verb::Delete | Verb::Touch) if rest == b"1" => is_whole(What::Done),

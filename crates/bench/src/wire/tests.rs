@@ -2,8 +2,8 @@
 
 use super::*;
 use Protocol::{Binary, Meta, Resp2, Text};
-use Seen::{Count, Done, Last, Miss, NotStored};
-use Verb::{Delete, Get, Incr, Set, Touch};
+use Seen::{Count, Done, Exists, Last, Miss, NotStored};
+use Verb::{Append, Cas, Connect, Delete, Gat, Get, Gets, Incr, Prepend, Set, Touch};
 
 fn encoder(protocol: Protocol) -> Encoder {
     let items = Names::new(b"k:", None, 1000).expect("it fits");
@@ -21,6 +21,8 @@ fn said(protocol: Protocol, ask: impl Fn(&Encoder, &mut Vec<u8>)) -> String {
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Value(Option<u32>, Vec<u8>),
+    Unique(Option<u32>, Vec<u8>, u64),
+    Exists,
     Done,
     Count(u64),
     Miss,
@@ -32,20 +34,22 @@ enum Seen {
 /// Reads a reply of which `split` bytes come first, and then the rest.
 fn read(protocol: Protocol, expected: Expected, reply: &[u8], split: usize) -> Result<Vec<Seen>, Garbage> {
     let names = encoder(protocol).items;
+    let number = |whose: Whose<'_>| match whose {
+        Whose::Only => None,
+        Whose::Index(index) => Some(index),
+        Whose::Name(name) => names.number(name).map(|key| key as u32),
+    };
     let mut decoder = Decoder::new(protocol);
     let (mut at, mut seen) = (0, Vec::new());
     for end in [split, reply.len()] {
         while let Some(piece) = decoder.next(expected, &reply[at..end])? {
             at += piece.consumed;
             match piece.what {
-                What::Value(whose, data) => {
-                    let whose = match whose {
-                        Whose::Only => None,
-                        Whose::Index(index) => Some(index),
-                        Whose::Name(name) => names.number(name).map(|key| key as u32),
-                    };
-                    seen.push(Seen::Value(whose, data.to_vec()));
+                What::Value(whose, data) => seen.push(Seen::Value(number(whose), data.to_vec())),
+                What::Unique(whose, data, unique) => {
+                    seen.push(Seen::Unique(number(whose), data.to_vec(), unique));
                 }
+                What::Exists => seen.push(Exists),
                 What::Done => seen.push(Seen::Done),
                 What::Count(value) => seen.push(Seen::Count(value)),
                 What::NotStored(_) => seen.push(Seen::NotStored),
@@ -122,6 +126,22 @@ fn text_cases() -> Vec<Case> {
         row(Text, Touch, 1, b"TOUCHED\r\n", vec![Done]),
         row(Text, Touch, 1, b"ERROR\r\n", vec![error("ERROR")]),
         row(Text, Set, 1, b"NOT_STORED\r\n", vec![NotStored]),
+        row(Text, Gat, 1, b"VALUE k:007 0 3\r\nabc\r\nEND\r\n", vec![value(Some(7), b"abc")]),
+        row(
+            Text,
+            Gets,
+            1,
+            b"VALUE k:007 0 1 18446744073709551\r\nx\r\nEND\r\n",
+            vec![Seen::Unique(Some(7), b"x".to_vec(), 18446744073709551)],
+        ),
+        row(Text, Gets, 1, b"END\r\n", vec![Miss]),
+        row(Text, Cas, 1, b"STORED\r\n", vec![Done]),
+        row(Text, Cas, 1, b"EXISTS\r\n", vec![Exists]),
+        row(Text, Cas, 1, b"NOT_FOUND\r\n", vec![Miss]),
+        row(Text, Append, 1, b"STORED\r\n", vec![Done]),
+        row(Text, Set, 3, b"STORED\r\n", vec![Done]),
+        row(Text, Connect, 1, b"VERSION 1.6.18\r\n", vec![Done]),
+        row(Text, Prepend, 1, b"NOT_STORED\r\n", vec![Miss]),
     ]
 }
 
@@ -142,12 +162,24 @@ fn meta_cases() -> Vec<Case> {
         row(Meta, Incr, 1, b"NF\r\n", vec![Miss]),
         row(Meta, Delete, 1, b"HD\r\n", vec![Done]),
         row(Meta, Touch, 1, b"EN\r\n", vec![Miss]),
+        row(Meta, Gat, 1, b"VA 3\r\nabc\r\n", vec![value(None, b"abc")]),
+        row(Meta, Gets, 1, b"VA 3 c77\r\nabc\r\n", vec![Seen::Unique(None, b"abc".to_vec(), 77)]),
+        row(Meta, Gets, 1, b"EN\r\n", vec![Miss]),
+        row(Meta, Cas, 1, b"HD\r\n", vec![Done]),
+        row(Meta, Cas, 1, b"EX\r\n", vec![Exists]),
+        row(Meta, Cas, 1, b"NF\r\n", vec![Miss]),
+        row(Meta, Append, 1, b"HD\r\n", vec![Done]),
+        row(Meta, Prepend, 1, b"NS\r\n", vec![Miss]),
+        row(Meta, Set, 3, b"MN\r\n", vec![Done]),
+        row(Meta, Connect, 1, b"VERSION 1.6.18\r\n", vec![Done]),
+        row(Meta, Set, 3, b"SERVER_ERROR x\r\nNS\r\nMN\r\n", vec![error("SERVER_ERROR x"), NotStored, Done]),
     ]
 }
 
 fn binary_cases() -> Vec<Case> {
     let several =
         [binary(0x0d, 0, 1, &[0; 4], b"one"), binary(0x0d, 0, 2, &[0; 4], b""), binary(0x0a, 0, 0, &[], b"")];
+    let refused = [binary(0x11, 3, 2, &[], b"Too large."), binary(0x0a, 0, 0, &[], b"")];
     vec![
         row(Binary, Incr, 1, &binary(5, 5, 0, &[], b"Not stored."), vec![NotStored]),
         row(Binary, Get, 1, &binary(0, 0, 0, &[0; 4], b"abc"), vec![value(None, b"abc")]),
@@ -157,6 +189,17 @@ fn binary_cases() -> Vec<Case> {
         row(Binary, Set, 1, &binary(1, 3, 0, &[], b"Too large."), vec![error("Too large.")]),
         row(Binary, Incr, 1, &binary(5, 0, 0, &[], &7u64.to_be_bytes()), vec![Count(7)]),
         row(Binary, Touch, 1, &binary(0x1c, 1, 0, &[], b""), vec![Miss]),
+        row(Binary, Gat, 1, &binary(0x1d, 0, 0, &[0; 4], b"abc"), vec![value(None, b"abc")]),
+        row(Binary, Gat, 1, &binary(0x1d, 1, 0, &[], b""), vec![Miss]),
+        row(Binary, Gets, 1, &binary(0, 0, 0, &[0; 4], b"abc"), vec![Seen::Unique(None, b"abc".to_vec(), 0)]),
+        row(Binary, Cas, 1, &binary(1, 0, 0, &[], b""), vec![Done]),
+        row(Binary, Cas, 1, &binary(1, 2, 0, &[], b"Exists"), vec![Exists]),
+        row(Binary, Cas, 1, &binary(1, 1, 0, &[], b"Not found"), vec![Miss]),
+        row(Binary, Append, 1, &binary(0x0e, 0, 0, &[], b""), vec![Done]),
+        row(Binary, Prepend, 1, &binary(0x0f, 5, 0, &[], b"Not stored"), vec![Miss]),
+        row(Binary, Connect, 1, &binary(0x0b, 0, 0, &[], b"1.6.18"), vec![Done]),
+        row(Binary, Set, 3, &binary(0x0a, 0, 0, &[], b""), vec![Done]),
+        row(Binary, Set, 3, &refused.concat(), vec![error("Too large."), Done]),
     ]
 }
 
@@ -176,7 +219,19 @@ fn resp_cases() -> Vec<Case> {
         row(Resp2, Incr, 1, b":5\r\n", vec![Count(5)]),
         row(Resp2, Delete, 1, b":0\r\n", vec![Miss]),
         row(Resp2, Touch, 1, b":1\r\n", vec![Done]),
+        row(Resp2, Connect, 1, b"+PONG\r\n", vec![Done]),
+        row(Resp2, Gat, 1, b"$3\r\nabc\r\n", vec![value(None, b"abc")]),
     ]
+}
+
+#[test]
+fn a_gat_carries_its_expiry() {
+    let asked = |protocol, expiry_s| said(protocol, |encoder, out| encoder.gat(out, 7, expiry_s));
+    assert_eq!(asked(Text, 60), r"gat 60 k:007\r\n");
+    assert_eq!(asked(Meta, 60), r"mg k:007 v T60\r\n");
+    assert!(asked(Binary, 60).starts_with(r"\x80\x1d\x00\x05\x04") && asked(Binary, 60).ends_with("<k:007"));
+    assert_eq!(asked(Resp2, 60), r"*4\r\n$5\r\nGETEX\r\n$5\r\nk:007\r\n$2\r\nEX\r\n$2\r\n60\r\n");
+    assert_eq!(asked(Resp2, 0), r"*3\r\n$5\r\nGETEX\r\n$5\r\nk:007\r\n$7\r\nPERSIST\r\n");
 }
 
 #[test]
@@ -204,7 +259,10 @@ fn part_of_a_reply_is_not_taken_for_all_of_it() {
 
 #[test]
 fn garbage_is_refused() {
-    let wrong: [(Protocol, Verb, u32, &[u8]); 17] = [
+    let wrong: [(Protocol, Verb, u32, &[u8]); 20] = [
+        (Text, Verb::Gets, 1, b"VALUE k:1 0 1\r\nx\r\nEND\r\n"),
+        (Text, Verb::Cas, 1, b"DELETED\r\n"),
+        (Meta, Verb::Gets, 1, b"VA 1\r\nx\r\n"),
         (Text, Verb::Get, 1, b"STORED\r\n"),
         (Text, Verb::Get, 1, b"VALUE k:1 0 x\r\n"),
         (Text, Verb::Get, 1, b"VALUE k:1 0 99999999999\r\n"),
@@ -242,8 +300,8 @@ fn any_bytes_at_all_do_not_panic() {
         let input: Vec<u8> =
             (0..length).map(|_| alphabet[random.below(alphabet.len() as u64) as usize]).collect();
         for protocol in [Protocol::Text, Protocol::Meta, Protocol::Binary, Protocol::Resp2] {
-            let verb = Verb::ALL[random.below(5) as usize];
-            let keys = if verb == Verb::Get { 1 + random.below(3) as u32 } else { 1 };
+            let verb = Verb::ALL[random.below(Verb::ALL.len() as u64) as usize];
+            let keys = if matches!(verb, Verb::Get | Verb::Set) { 1 + random.below(3) as u32 } else { 1 };
             let mut decoder = Decoder::new(protocol);
             let _ = decoder.next(Expected { verb, keys }, &input);
         }
@@ -272,6 +330,41 @@ fn a_counter_is_asked_for_as_its_statement_says() {
     assert_eq!(version(Protocol::Binary, &binary(0x0b, 0, 0, &[], b"1.6")), Ok(Some("1.6".to_string())));
     assert_eq!(version(Protocol::Meta, b"VERSION"), Ok(None));
     assert!(version(Protocol::Text, b"ERROR\r\n").is_err());
+}
+
+#[test]
+fn a_cas_names_the_number_and_an_addition_its_side() {
+    let new = Value { bytes: 0, expiry_s: 60, version: 1 };
+    let cas = |protocol| said(protocol, |encoder, out| encoder.cas(out, 7, 515, new));
+    assert_eq!(cas(Text), r"cas k:007 0 60 0 515\r\n\r\n");
+    assert_eq!(cas(Meta), r"ms k:007 0 T60 C515\r\n\r\n");
+    assert!(
+        cas(Binary).contains(r"\x00\x00\x00\x00\x00\x00\x02\x03\x00\x00\x00\x00\x00\x00\x00<k:007"),
+        "{}",
+        cas(Binary)
+    );
+    let add = |protocol, is_front| said(protocol, |encoder, out| encoder.add(out, is_front, 7, new));
+    assert_eq!(add(Text, false), r"append k:007 0 0 0\r\n\r\n");
+    assert_eq!(add(Text, true), r"prepend k:007 0 0 0\r\n\r\n");
+    assert_eq!(add(Meta, false), r"ms k:007 0 MA\r\n\r\n");
+    assert_eq!(add(Meta, true), r"ms k:007 0 MP\r\n\r\n");
+    assert!(add(Binary, false).starts_with(r"\x80\x0e\x00\x05\x00"));
+    assert!(add(Binary, true).starts_with(r"\x80\x0f\x00\x05\x00"));
+    assert_eq!(said(Text, |e, out| e.gets(out, 7)), r"gets k:007\r\n");
+    assert_eq!(said(Meta, |e, out| e.gets(out, 7)), r"mg k:007 v c\r\n");
+}
+
+#[test]
+fn of_sets_in_a_row_the_last_alone_is_answered() {
+    let empty = Value { bytes: 0, expiry_s: 0, version: 1 };
+    let sets =
+        |protocol| said(protocol, |encoder, out| encoder.sets(out, [(7, empty), (8, empty)].into_iter()));
+    assert_eq!(sets(Text), r"set k:007 0 0 0 noreply\r\n\r\nset k:008 0 0 0\r\n\r\n");
+    assert_eq!(sets(Meta), r"ms k:007 0 q\r\n\r\nms k:008 0 q\r\n\r\nmn\r\n");
+    let mut binary = Vec::new();
+    encoder(Binary).sets(&mut binary, [(7, empty), (8, empty)].into_iter());
+    let heads: Vec<(u8, u8)> = [0, 37, 74].map(|at| (binary[at + 1], binary[at + 15])).into();
+    assert_eq!((binary.len(), heads), (98, vec![(0x11, 0), (0x11, 1), (0x0a, 0)]));
 }
 
 #[test]

@@ -4,7 +4,15 @@ use super::{Expected, Garbage, Reply, Verb, What, Whose, block, line, number, pu
 use crate::workload::keys::Names;
 
 pub(super) fn get(out: &mut Vec<u8>, names: &Names, keys: &[u64]) {
-    out.extend_from_slice(b"get");
+    read(out, b"get", names, keys);
+}
+
+pub(super) fn gets(out: &mut Vec<u8>, names: &Names, key: u64) {
+    read(out, b"gets", names, &[key]);
+}
+
+fn read(out: &mut Vec<u8>, command: &[u8], names: &Names, keys: &[u64]) {
+    out.extend_from_slice(command);
     for key in keys {
         out.push(b' ');
         names.write(out, *key);
@@ -13,13 +21,36 @@ pub(super) fn get(out: &mut Vec<u8>, names: &Names, keys: &[u64]) {
 }
 
 pub(super) fn set_head(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32, expiry_s: u32) {
-    out.extend_from_slice(b"set ");
+    storage_line(out, b"set ", names, key, (expiry_s, bytes));
+    out.extend_from_slice(b"\r\n");
+}
+
+pub(super) fn cas_head(
+    out: &mut Vec<u8>,
+    names: &Names,
+    key: u64,
+    bytes: u32,
+    (expiry_s, unique): (u32, u64),
+) {
+    storage_line(out, b"cas ", names, key, (expiry_s, bytes));
+    out.push(b' ');
+    push_number(out, unique);
+    out.extend_from_slice(b"\r\n");
+}
+
+pub(super) fn add_head(out: &mut Vec<u8>, is_front: bool, names: &Names, key: u64, bytes: u32) {
+    storage_line(out, if is_front { b"prepend " } else { b"append " }, names, key, (0, bytes));
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The line before a value, without its end: the command with its blank, the key, no flags, expiry and length.
+fn storage_line(out: &mut Vec<u8>, command: &[u8], names: &Names, key: u64, (expiry_s, bytes): (u32, u32)) {
+    out.extend_from_slice(command);
     names.write(out, key);
     out.extend_from_slice(b" 0 ");
     push_number(out, u64::from(expiry_s));
     out.push(b' ');
     push_number(out, u64::from(bytes));
-    out.extend_from_slice(b"\r\n");
 }
 
 /// A whole request that stores a short value for ever, by `set` or `add`.
@@ -28,6 +59,11 @@ pub(super) fn store(out: &mut Vec<u8>, command: &str, names: &Names, value: &str
     out.push(b' ');
     names.write(out, 0);
     out.extend_from_slice(format!(" 0 0 {}\r\n{value}\r\n", value.len()).as_bytes());
+}
+
+/// The store that logs a connection in.
+pub(super) fn login(out: &mut Vec<u8>, key: &str, words: &str) {
+    out.extend_from_slice(format!("set {key} 0 0 {}\r\n{words}\r\n", words.len()).as_bytes());
 }
 
 pub(super) fn incr(out: &mut Vec<u8>, names: &Names, key: u64) {
@@ -50,15 +86,29 @@ pub(super) fn touch(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
     out.extend_from_slice(b"\r\n");
 }
 
+pub(super) fn gat(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
+    out.extend_from_slice(b"gat ");
+    push_number(out, u64::from(expiry_s));
+    out.push(b' ');
+    names.write(out, key);
+    out.extend_from_slice(b"\r\n");
+}
+
 pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>, Garbage> {
     let Some((line, next)) = line(input)? else { return Ok(None) };
-    if expected.verb == Verb::Get && line.starts_with(b"VALUE ") {
+    let is_read = expected.verb.is_read();
+    if is_read && line.starts_with(b"VALUE ") {
         return value(expected, input, &line[b"VALUE ".len()..], next);
     }
     let what = match (expected.verb, line) {
-        (Verb::Get, b"END") => What::Miss,
-        (Verb::Set, b"STORED") | (Verb::Delete, b"DELETED") | (Verb::Touch, b"TOUCHED") => What::Done,
-        (Verb::Incr | Verb::Delete | Verb::Touch, b"NOT_FOUND") => What::Miss,
+        (_, b"END") if is_read => What::Miss,
+        (Verb::Set | Verb::Cas | Verb::Append | Verb::Prepend, b"STORED")
+        | (Verb::Delete, b"DELETED")
+        | (Verb::Touch, b"TOUCHED") => What::Done,
+        (Verb::Incr | Verb::Delete | Verb::Touch | Verb::Cas, b"NOT_FOUND") => What::Miss,
+        (Verb::Append | Verb::Prepend, b"NOT_STORED") => What::Miss,
+        (Verb::Cas, b"EXISTS") => What::Exists,
+        (Verb::Connect, said) if said.starts_with(b"VERSION ") => What::Done,
         // memcached pads a counter that became shorter with spaces.
         (Verb::Incr, digits) if number(digits.trim_ascii_end()).is_some() => {
             What::Count(number(digits.trim_ascii_end()).unwrap_or_default())
@@ -88,7 +138,11 @@ fn value<'a>(
         return Err(Garbage::new("a value without its length", input));
     };
     let Some((data, next)) = block(input, next, bytes)? else { return Ok(None) };
-    let what = What::Value(Whose::Name(name), data);
+    let what = match (expected.verb, words.next().and_then(number)) {
+        (Verb::Gets, Some(unique)) => What::Unique(Whose::Name(name), data, unique),
+        (Verb::Gets, None) => return Err(Garbage::new("a value without its unique number", input)),
+        _ => What::Value(Whose::Name(name), data),
+    };
     if expected.keys > 1 {
         return Ok(Some(Reply { consumed: next, what, is_last: false }));
     }

@@ -12,9 +12,9 @@ pub struct Asked {
     pub verb: Verb,
     /// Its key, or the first of several.
     pub key: u64,
-    /// The size of the value, for a set.
+    /// The size of the value, for a set, a cas and the gets before it; of the addition, for an append or a prepend.
     pub size: u32,
-    /// The expiry, for a set or a touch.
+    /// The expiry, for a set, a touch or a gat.
     pub expiry_s: u32,
 }
 
@@ -59,14 +59,19 @@ impl Draw {
         let key = shared.picker.pick(&mut self.random, &mut shared.next, verb == Verb::Set);
         match verb {
             Verb::Set => self.set(shared, key),
-            Verb::Touch => Asked { verb, key, size: 0, expiry_s: self.expiry_s(shared) },
-            Verb::Get | Verb::Incr | Verb::Delete => Asked { verb, key, size: 0, expiry_s: 0 },
+            // It begins by reading what it is to replace.
+            Verb::Cas => Asked { verb: Verb::Gets, ..self.set(shared, key) },
+            Verb::Append | Verb::Prepend => Asked { verb, expiry_s: 0, ..self.set(shared, key) },
+            Verb::Touch | Verb::Gat => Asked { verb, key, size: 0, expiry_s: self.expiry_s(shared) },
+            Verb::Get | Verb::Gets | Verb::Incr | Verb::Delete | Verb::Connect => {
+                Asked { verb, key, size: 0, expiry_s: 0 }
+            }
         }
     }
 
-    /// One more key of a get of several.
-    pub fn another_key(&mut self, shared: &mut Shared) -> u64 {
-        shared.picker.pick(&mut self.random, &mut shared.next, false)
+    /// One more key of a get of several, or of sets in a row.
+    pub fn another_key(&mut self, shared: &mut Shared, is_set: bool) -> u64 {
+        shared.picker.pick(&mut self.random, &mut shared.next, is_set)
     }
 
     /// A set of a key.

@@ -4,11 +4,14 @@ use super::verb::Verb;
 use crate::random::Random;
 use std::fmt;
 
+/// How many verbs there are.
+pub const VERBS: usize = Verb::ALL.len();
+
 /// Verbs by weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mix {
     /// Weights in the order of [`Verb::ALL`].
-    weights: [u32; 5],
+    weights: [u32; VERBS],
 }
 
 impl Mix {
@@ -16,7 +19,7 @@ impl Mix {
     ///
     /// # Errors
     /// All are 0, or one is beyond a million.
-    pub fn new(weights: [u32; 5]) -> Result<Self, String> {
+    pub fn new(weights: [u32; VERBS]) -> Result<Self, String> {
         if weights.iter().all(|weight| *weight == 0) {
             return Err("there is no verb with a weight".to_string());
         }
@@ -28,12 +31,19 @@ impl Mix {
 
     /// As this many sets to this many gets.
     pub fn ratio(sets: u32, gets: u32) -> Self {
-        Self { weights: [gets, sets, 0, 0, 0] }
+        let mut weights = [0; VERBS];
+        (weights[Verb::Get as usize], weights[Verb::Set as usize]) = (gets, sets);
+        Self { weights }
     }
 
     /// The weight of a verb.
     pub fn weight(&self, verb: Verb) -> u32 {
         self.weights[verb as usize]
+    }
+
+    /// Whether it has a verb of some kind.
+    pub fn has(&self, kind: impl Fn(Verb) -> bool) -> bool {
+        Verb::ALL.into_iter().any(|verb| self.weight(verb) > 0 && kind(verb))
     }
 
     /// A verb's share of the requests, 0 to 1.

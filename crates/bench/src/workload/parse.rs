@@ -1,5 +1,6 @@
 //! The words of the command line that describe a workload.
 
+use super::mix::VERBS;
 use super::pattern::Pattern;
 use super::sizes::{SIZE_MAX, Sizes, Table};
 use super::verb::Verb;
@@ -121,11 +122,14 @@ impl FromStr for Mix {
 
     /// `get=90,set=10`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut weights = [0; 5];
+        let mut weights = [0; VERBS];
         for part in text.split(',') {
             let (name, weight) = part.split_once('=').ok_or("VERB=WEIGHT,..., such as get=90,set=10")?;
-            let verb = Verb::ALL.into_iter().find(|verb| verb.name() == name);
-            let verb = verb.ok_or_else(|| format!("`{name}` is none of get, set, incr, delete, touch"))?;
+            let mut drawn = Verb::ALL.into_iter().filter(|verb| verb.is_drawn());
+            let verb = drawn.clone().find(|verb| verb.name() == name).ok_or_else(|| {
+                let names: Vec<_> = drawn.by_ref().map(Verb::name).collect();
+                format!("`{name}` is none of {}", names.join(", "))
+            })?;
             weights[verb as usize] = weight.parse().map_err(|_| format!("`{weight}` is no weight"))?;
         }
         Self::new(weights)
@@ -139,7 +143,9 @@ impl FromStr for Mix {
 pub fn ratio(text: &str) -> Result<Mix, String> {
     let (sets, gets) = text.split_once(':').ok_or("SETS:GETS, such as 1:10")?;
     let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is no number"));
-    Mix::new([number(gets)?, number(sets)?, 0, 0, 0])
+    let mut weights = [0; VERBS];
+    (weights[Verb::Get as usize], weights[Verb::Set as usize]) = (number(gets)?, number(sets)?);
+    Mix::new(weights)
 }
 
 /// `60-600` or `60`, in seconds.
@@ -197,7 +203,8 @@ mod tests {
             "get=9,set=1".parse::<Mix>().map(|mix| mix.to_string()),
             Ok("get 90 %, set 10 %".to_string())
         );
-        assert!("get=0".parse::<Mix>().is_err() && "push=1".parse::<Mix>().is_err());
+        assert!("get=0".parse::<Mix>().is_err() && "gets=1".parse::<Mix>().is_err());
+        assert!("push=1".parse::<Mix>().is_err_and(|why| why.contains("append, prepend")));
         assert_eq!(expiry("60-600"), Ok((60, 600)));
         assert!(expiry("9-1").is_err() && expiry("1-99999999").is_err());
         assert_eq!(duration("500ms"), Ok(std::time::Duration::from_millis(500)));

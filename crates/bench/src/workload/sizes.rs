@@ -85,6 +85,14 @@ impl Sizes {
         }
     }
 
+    /// The smallest size that a key may have, in bytes.
+    pub fn least(&self) -> u32 {
+        match self {
+            Self::Fixed(size) | Self::Range(size, _) => *size,
+            Self::Weighted(table) => table.rows.iter().map(|row| row.0).min().unwrap_or(0),
+        }
+    }
+
     /// The mean size, in bytes.
     pub fn mean(&self) -> f64 {
         match self {

@@ -13,7 +13,8 @@
 use crate::random::mix;
 use std::fmt;
 
-const HEADER: usize = 24;
+/// Bytes from which on a value tells its length, and can stand in a row of values.
+pub const HEADER: usize = 24;
 const SHORT_HEADER: usize = 4;
 /// From here on a value has a version.
 const SHORT: usize = 8;
@@ -55,6 +56,16 @@ impl fmt::Display for Wrong {
             Self::Key => write!(f, "was stored under another key"),
             Self::Length(stored) => write!(f, "was stored with {stored} bytes"),
             Self::Byte(at) => write!(f, "differs at byte {at}"),
+        }
+    }
+}
+
+impl Wrong {
+    /// The same in a value that has `bytes` bytes before.
+    fn behind(self, bytes: usize) -> Self {
+        match self {
+            Self::Byte(at) => Self::Byte(bytes + at),
+            other => other,
         }
     }
 }
@@ -121,6 +132,26 @@ impl Pool {
             at += piece.len();
         }
         Ok(version)
+    }
+
+    /// Passes on the version of each of the values that stand in a row in `value`: that of a set, with those that were
+    /// prepended and appended to it.
+    ///
+    /// # Errors
+    /// They are not all values that were stored under that key.
+    pub fn verify_row(&self, value: &[u8], key_hash: u64, mut each: impl FnMut(u64)) -> Result<(), Wrong> {
+        let mut at = 0;
+        while at == 0 || at < value.len() {
+            let rest = &value[at..];
+            if rest.len() < HEADER {
+                return Err(Wrong::Head);
+            }
+            // A length beyond these bounds fails in `verify`.
+            let length = (word(&rest[16..20]) as usize).clamp(HEADER, rest.len());
+            each(self.verify(&rest[..length], key_hash).map_err(|wrong| wrong.behind(at))?);
+            at += length;
+        }
+        Ok(())
     }
 
     /// The parts of the pool that make up a body.
@@ -219,6 +250,25 @@ mod tests {
                 assert!(pool.verify(&flipped, 77).is_err(), "bit {bit} of {bytes} bytes");
             }
         }
+    }
+
+    #[test]
+    fn values_in_a_row_are_told_apart() {
+        let pool = Pool::new();
+        let row = [(24, 5), (100, 6), (3_000, 7)].map(|(bytes, version)| value(&pool, 77, bytes, version));
+        let versions = |value: &[u8]| {
+            let mut versions = Vec::new();
+            pool.verify_row(value, 77, |version| versions.push(version)).map(|()| versions)
+        };
+        assert_eq!(versions(&row.concat()), Ok(vec![5, 6, 7]));
+        assert_eq!(versions(&row[1]), Ok(vec![6]));
+        let whole = row.concat();
+        for kept in (0..whole.len()).filter(|kept| ![24, 124].contains(kept)) {
+            assert!(versions(&whole[..kept]).is_err(), "{kept} bytes");
+        }
+        let mut flipped = whole;
+        flipped[130] ^= 1;
+        assert!(versions(&flipped).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 /// What is wrong with a server.
@@ -35,20 +35,50 @@ pub enum Fault {
     Babbles,
     /// It serves so many requests in each hundredth of a second, and refuses the others.
     Busy(u64),
+    /// It stores every cas, whatever number it names.
+    AlwaysStores,
+    /// It stores no cas, and says that another client was first.
+    NeverStores,
+    /// It stores every cas, and says that another client was first if one was.
+    StoresRefused,
+    /// It acknowledges one append or prepend in so many and does not store it.
+    ForgetsAdditions(u64),
+    /// It stores one append or prepend in so many twice.
+    DoublesAdditions(u64),
+    /// It appends what it should prepend.
+    AddsBehind,
+    /// It drops one set without a reply in so many.
+    DropsQuiet(u64),
+    /// It takes so many connections, and answers nothing on those that come later.
+    Mute(u64),
+}
+
+/// A stored value, the one before it, and its unique number.
+#[derive(Clone, Default)]
+struct Item {
+    value: Vec<u8>,
+    older: Option<Vec<u8>>,
+    unique: u64,
 }
 
 struct Shared {
     fault: Fault,
-    items: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
-    /// The values before those in `items`.
-    older: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
+    items: Mutex<HashMap<Vec<u8>, Item>>,
     first: OnceLock<Instant>,
     requests: AtomicU64,
+    connections: AtomicU64,
+    uniques: AtomicU64,
     /// The current hundredth of a second, and its requests.
     hundredth: Mutex<(u64, u64)>,
 }
 
+type Items<'a> = MutexGuard<'a, HashMap<Vec<u8>, Item>>;
+
 impl Shared {
+    fn items(&self) -> Items<'_> {
+        self.items.lock().expect("no panic holds it")
+    }
+
     fn is_refused(&self) -> bool {
         let Fault::Busy(most) = self.fault else { return false };
         let now = self.first.get_or_init(Instant::now).elapsed().as_millis() as u64 / 10;
@@ -59,6 +89,20 @@ impl Shared {
         hundredth.1 += 1;
         hundredth.1 > most
     }
+
+    fn stall(&self) {
+        let Fault::Stall { from, length } = self.fault else { return };
+        let passed = self.first.get_or_init(Instant::now).elapsed();
+        if passed >= from && passed < from + length {
+            std::thread::sleep(from + length - passed);
+        }
+    }
+
+    fn put(&self, items: &mut Items<'_>, key: &str, value: Vec<u8>) {
+        let unique = 1 + self.uniques.fetch_add(1, Ordering::Relaxed);
+        let older = items.remove(key.as_bytes()).map(|item| item.value);
+        items.insert(key.into(), Item { value, older, unique });
+    }
 }
 
 /// Starts a server that speaks the text protocol; says its port. It ends with the test's process.
@@ -68,9 +112,10 @@ pub fn start(fault: Fault) -> u16 {
     let shared = Arc::new(Shared {
         fault,
         items: Mutex::default(),
-        older: Mutex::default(),
         first: OnceLock::new(),
         requests: AtomicU64::new(0),
+        connections: AtomicU64::new(0),
+        uniques: AtomicU64::new(0),
         hundredth: Mutex::default(),
     });
     std::thread::spawn(move || {
@@ -84,10 +129,15 @@ pub fn start(fault: Fault) -> u16 {
 
 fn serve(mut stream: TcpStream, shared: &Shared) {
     let _ = stream.set_nodelay(true);
+    let number = shared.connections.fetch_add(1, Ordering::Relaxed);
+    let is_mute = matches!(shared.fault, Fault::Mute(most) if number >= most);
     let (mut input, mut piece) = (Vec::new(), vec![0; 64 << 10]);
     while let Ok(read) = stream.read(&mut piece) {
         if read == 0 {
             return;
+        }
+        if is_mute {
+            continue;
         }
         input.extend_from_slice(&piece[..read]);
         if let Fault::Slow(delay) = shared.fault {
@@ -95,7 +145,7 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
         }
         let mut output = Vec::new();
         while let Some((line, data, taken)) = request(&input) {
-            let answered = answer(&line, &data, shared, &mut output);
+            let answered = answer(&line, data, shared, &mut output);
             input.drain(..taken);
             if !answered {
                 let _ = stream.write_all(&output);
@@ -113,7 +163,8 @@ fn request(input: &[u8]) -> Option<(String, Vec<u8>, usize)> {
     let line = String::from_utf8_lossy(&input[..end]).into_owned();
     let mut taken = end + 2;
     let mut data = Vec::new();
-    if line.starts_with("set ") {
+    let verb = line.split(' ').next().unwrap_or_default();
+    if matches!(verb, "set" | "cas" | "append" | "prepend") {
         let bytes: usize = line.split(' ').nth(4)?.parse().ok()?;
         data = input.get(taken..taken + bytes)?.to_vec();
         input.get(taken + bytes..taken + bytes + 2)?;
@@ -122,7 +173,8 @@ fn request(input: &[u8]) -> Option<(String, Vec<u8>, usize)> {
     Some((line, data, taken))
 }
 
-fn answer(line: &str, data: &[u8], shared: &Shared, output: &mut Vec<u8>) -> bool {
+/// Answers a request; returns false when the connection is to end.
+fn answer(line: &str, data: Vec<u8>, shared: &Shared, output: &mut Vec<u8>) -> bool {
     let words: Vec<&str> = line.split(' ').collect();
     if matches!(words[0], "version" | "stats") {
         let stats = b"STAT evictions 0\r\nEND\r\n";
@@ -130,68 +182,100 @@ fn answer(line: &str, data: &[u8], shared: &Shared, output: &mut Vec<u8>) -> boo
         return true;
     }
     let number = shared.requests.fetch_add(1, Ordering::Relaxed);
-    if let Fault::Stall { from, length } = shared.fault
-        && words[0] == "get"
-    {
-        let passed = shared.first.get_or_init(Instant::now).elapsed();
-        if passed >= from && passed < from + length {
-            std::thread::sleep(from + length - passed);
-        }
+    if matches!(shared.fault, Fault::Dies(after) if number >= after) {
+        return false;
+    }
+    if words[0] == "get" {
+        shared.stall();
     }
     if shared.is_refused() {
         output.extend_from_slice(b"SERVER_ERROR busy\r\n");
         return true;
     }
-    match (words[0], shared.fault) {
-        (_, Fault::Dies(after)) if number >= after => return false,
-        ("set", Fault::Forgets(every)) if number.is_multiple_of(every) => {
-            output.extend_from_slice(b"STORED\r\n");
-        }
-        ("set", Fault::Removes(every)) if number.is_multiple_of(every) => {
-            shared.items.lock().expect("no panic holds it").remove(words[1].as_bytes());
-            output.extend_from_slice(b"STORED\r\n");
-        }
-        ("delete", _) => {
-            let found = shared.items.lock().expect("no panic holds it").remove(words[1].as_bytes());
-            output.extend_from_slice(if found.is_some() { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" });
-        }
-        ("set", Fault::Stale(_)) => {
-            let mut items = shared.items.lock().expect("no panic holds it");
-            if let Some(older) = items.insert(words[1].into(), data.to_vec()) {
-                shared.older.lock().expect("no panic holds it").insert(words[1].into(), older);
-            }
-            output.extend_from_slice(b"STORED\r\n");
-        }
-        ("set", _) => {
-            shared.items.lock().expect("no panic holds it").insert(words[1].into(), data.to_vec());
-            output.extend_from_slice(b"STORED\r\n");
-        }
-        ("get", Fault::Babbles) if number > 100 => output.extend_from_slice(b"HELLO THERE\r\n"),
-        ("get", fault) => {
-            let items = shared.items.lock().expect("no panic holds it");
-            for key in &words[1..] {
-                let wanted = match fault {
-                    Fault::Swapped => items.keys().find(|other| *other != key.as_bytes()),
-                    _ => None,
-                };
-                let Some(value) = items.get(wanted.map_or(key.as_bytes(), Vec::as_slice)) else { continue };
-                let mut value = value.clone();
-                match fault {
-                    Fault::Truncated => drop(value.pop()),
-                    Fault::Stale(every) if number.is_multiple_of(every) => {
-                        let older = shared.older.lock().expect("no panic holds it");
-                        value = older.get(key.as_bytes()).cloned().unwrap_or(value);
-                    }
-                    Fault::Flipped => *value.last_mut().expect("values are not empty") ^= 4,
-                    _ => {}
-                }
-                output.extend_from_slice(format!("VALUE {key} 0 {}\r\n", value.len()).as_bytes());
-                output.extend_from_slice(&value);
-                output.extend_from_slice(b"\r\n");
-            }
-            output.extend_from_slice(b"END\r\n");
-        }
-        _ => output.extend_from_slice(b"ERROR\r\n"),
+    // A gat is a get with an expiry, which no test waits for.
+    let words = if words[0] == "gat" { [&["get"][..], &words[2..]].concat() } else { words };
+    let said: &[u8] = match words[0] {
+        "get" if shared.fault == Fault::Babbles && number > 100 => b"HELLO THERE\r\n",
+        "get" | "gets" => return get(&words, number, shared, output),
+        "set" => set(&words, data, number, shared),
+        "cas" => cas(&words, data, shared),
+        "incr" if shared.items().contains_key(words[1].as_bytes()) => b"1\r\n",
+        "incr" => b"NOT_FOUND\r\n",
+        "append" | "prepend" => add(&words, &data, number, shared),
+        "delete" if shared.items().remove(words[1].as_bytes()).is_some() => b"DELETED\r\n",
+        "delete" => b"NOT_FOUND\r\n",
+        _ => b"ERROR\r\n",
+    };
+    if words.last() != Some(&"noreply") {
+        output.extend_from_slice(said);
     }
+    true
+}
+
+fn set(words: &[&str], data: Vec<u8>, number: u64, shared: &Shared) -> &'static [u8] {
+    let mut items = shared.items();
+    match shared.fault {
+        Fault::Forgets(every) if number.is_multiple_of(every) => {}
+        Fault::DropsQuiet(every) if words.len() > 5 && number.is_multiple_of(every) => {}
+        Fault::Removes(every) if number.is_multiple_of(every) => drop(items.remove(words[1].as_bytes())),
+        _ => shared.put(&mut items, words[1], data),
+    }
+    b"STORED\r\n"
+}
+
+fn cas(words: &[&str], data: Vec<u8>, shared: &Shared) -> &'static [u8] {
+    let mut items = shared.items();
+    let Some(item) = items.get(words[1].as_bytes()) else { return b"NOT_FOUND\r\n" };
+    let is_same = item.unique.to_string() == words[5];
+    let stores = match shared.fault {
+        Fault::AlwaysStores | Fault::StoresRefused => true,
+        Fault::NeverStores => false,
+        _ => is_same,
+    };
+    if stores {
+        shared.put(&mut items, words[1], data);
+    }
+    let is_told = if shared.fault == Fault::StoresRefused { is_same } else { stores };
+    if is_told { b"STORED\r\n" } else { b"EXISTS\r\n" }
+}
+
+fn add(words: &[&str], data: &[u8], number: u64, shared: &Shared) -> &'static [u8] {
+    let mut items = shared.items();
+    let Some(item) = items.get(words[1].as_bytes()) else { return b"NOT_STORED\r\n" };
+    let times = match shared.fault {
+        Fault::ForgetsAdditions(every) if number.is_multiple_of(every) => 0,
+        Fault::DoublesAdditions(every) if number.is_multiple_of(every) => 2,
+        _ => 1,
+    };
+    let is_front = words[0] == "prepend" && shared.fault != Fault::AddsBehind;
+    let (old, new) = (item.value.clone(), data.repeat(times));
+    let value = if is_front { [new, old].concat() } else { [old, new].concat() };
+    shared.put(&mut items, words[1], value);
+    b"STORED\r\n"
+}
+
+fn get(words: &[&str], number: u64, shared: &Shared, output: &mut Vec<u8>) -> bool {
+    let items = shared.items();
+    for key in &words[1..] {
+        let wanted = match shared.fault {
+            Fault::Swapped => items.keys().find(|other| *other != key.as_bytes()),
+            _ => None,
+        };
+        let Some(item) = items.get(wanted.map_or(key.as_bytes(), Vec::as_slice)) else { continue };
+        let mut value = item.value.clone();
+        match shared.fault {
+            Fault::Truncated => drop(value.pop()),
+            Fault::Stale(every) if number.is_multiple_of(every) => {
+                value = item.older.clone().unwrap_or(value);
+            }
+            Fault::Flipped => *value.last_mut().expect("values are not empty") ^= 4,
+            _ => {}
+        }
+        let unique = if words[0] == "gets" { format!(" {}", item.unique) } else { String::new() };
+        output.extend_from_slice(format!("VALUE {key} 0 {}{unique}\r\n", value.len()).as_bytes());
+        output.extend_from_slice(&value);
+        output.extend_from_slice(b"\r\n");
+    }
+    output.extend_from_slice(b"END\r\n");
     true
 }

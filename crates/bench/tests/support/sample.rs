@@ -181,6 +181,7 @@ fn run(rng: &mut Random, server: &str, most: f64, idle: f64, share: f64, seconds
             connections: 16,
             pipeline: 64,
             multi_get: 1,
+            quiet_sets: 1,
         },
         started_unix_ms: 1_795_203_000_000 + at as u64 * 40_000,
         seconds: seconds as f64,
@@ -260,6 +261,7 @@ fn counters(rng: &mut Random) -> Vec<Counter> {
                 latency,
                 errors: 0,
                 check: check("linearizable", verdict, message),
+                ..Counter::default()
             });
         }
     }

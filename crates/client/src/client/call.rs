@@ -1,10 +1,9 @@
 //! Calls: requests are placed, sent to all their servers at once, repeated where that is harmless, and reported to the
 //! breakers.
 
-use std::time::Instant;
-
 use super::gate::Gate;
 use super::{Client, Upstream};
+use crate::clock;
 use crate::error::{Error, Result};
 use crate::exchange::{Answer, Bounds, Expect, Lane, drive};
 use crate::key::Key;
@@ -68,10 +67,15 @@ impl Client {
     /// Sends one meta request to the server of its key, and returns the answer.
     pub(super) fn ask(&self, request: Request<'_>, key: &Key<'_>, kind: Kind) -> Result<(Answer, usize)> {
         let server = Gate::new(self).place(key.bytes())?;
+        Ok((self.ask_server(request, server, kind)?, server))
+    }
+
+    /// Sends one meta request to a server that a gate has admitted, and returns the answer.
+    pub(super) fn ask_server(&self, request: Request<'_>, server: usize, kind: Kind) -> Result<Answer> {
         let batch = Batch { server, requests: vec![request], kind };
         let outcome = self.run(vec![batch]).pop().ok_or(Error::NoServers)?;
         match (outcome.answers.into_iter().next(), outcome.error) {
-            (Some(answer), _) => Ok((answer, server)),
+            (Some(answer), _) => Ok(answer),
             (None, Some(error)) => Err(error),
             (None, None) => Err(self.unfitting(server, "no reply at all")),
         }
@@ -172,7 +176,7 @@ impl Client {
 
     /// Sends what has no answer yet of the batches whose numbers are `wanted`, once.
     fn attempt(&self, batches: &[Batch<'_>], wanted: &[usize], outcomes: &mut [Outcome]) {
-        let now = Instant::now();
+        let now = clock::now();
         let mut lanes = Vec::with_capacity(wanted.len());
         let mut owners = Vec::with_capacity(wanted.len());
         // Always in the order of the servers: two threads that each need two servers must not hold one and wait.
@@ -255,7 +259,7 @@ fn lane<'p, 'r>(
     server: &'p Upstream,
     batch: &Batch<'r>,
     answered: usize,
-    now: Instant,
+    now: std::time::Instant,
 ) -> Result<Lane<'p, 'r>> {
     let (mut connection, place) = server.pool.checkout()?;
     let requests = batch.requests.get(answered..).unwrap_or_default();
@@ -263,6 +267,7 @@ fn lane<'p, 'r>(
     let mut outbox = Outbox::default();
     for (request, number) in requests.iter().zip(0u32..) {
         request.encode(Some(first_opaque.wrapping_add(number)), &mut outbox);
+        outbox.end_request();
     }
     if batch.kind == Kind::Quiet {
         Request::Noop.encode(None, &mut outbox);

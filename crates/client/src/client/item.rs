@@ -13,6 +13,8 @@ pub struct Item {
     pub ttl_s: Option<i64>,
     /// What the server said about renewing the item.
     pub lease: Lease,
+    /// The server will announce the next change of the key, as [`Fetch::announce`] asked.
+    pub is_announced: bool,
 }
 
 /// The race to renew an item: at most one client is told to.
@@ -44,6 +46,19 @@ pub struct Fetch {
     pub touch: Option<i32>,
     /// Does not count as an access.
     pub no_bump: bool,
+    /// Wants the next change of the key to be announced.
+    pub announce: Option<Announce>,
+}
+
+/// To whom a change is to be announced: to a subscription of the same host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announce {
+    /// The number of the server that has the subscription. A request to another server asks for no announcement.
+    pub server: usize,
+    /// The server's number of the subscription.
+    pub subscription: u64,
+    /// The number by which the change is announced.
+    pub token: u64,
 }
 
 /// What a fetch found.

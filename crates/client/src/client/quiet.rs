@@ -72,7 +72,7 @@ impl Quiet<'_> {
     /// When it could not be sent.
     pub fn delete(&self, key: &[u8]) -> Result<()> {
         let key = Key::new(key)?;
-        self.send(key, Request::Delete(Delete { key, compare: None, stale_for: None, quiet: true }))
+        self.send(key, Request::Delete(Delete { key, compare: None, stale: None, quiet: true }))
     }
 
     /// Gives an item a new expiry.
@@ -112,7 +112,7 @@ impl Quiet<'_> {
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Result<()>> {
         let requests = keys.iter().map(|key| {
             let key = Key::new(key.as_ref())?;
-            Ok((key, Request::Delete(Delete { key, compare: None, stale_for: None, quiet: true })))
+            Ok((key, Request::Delete(Delete { key, compare: None, stale: None, quiet: true })))
         });
         self.client.send_many(requests)
     }

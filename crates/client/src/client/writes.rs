@@ -3,8 +3,12 @@
 use super::Client;
 use super::call::Kind;
 use crate::error::{Error, Result};
+use crate::exchange::Answer;
 use crate::key::Key;
-use crate::wire::{Delete, Mode, Reply, Request, Store};
+use crate::wire::{Delete, Mode, Reply, Request, Stale, Store};
+
+/// Exptimes of up to so many seconds, 30 days, are relative; larger ones are Unix times (memcached's rule).
+pub(crate) const RELATIVE_MAX_S: i32 = 2_592_000;
 
 /// Flags and expiry that are stored with a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +25,17 @@ impl Put {
     pub fn for_seconds(seconds: i32) -> Self {
         Put { flags: 0, exptime: seconds }
     }
+}
+
+/// A value to be stored by [`Client::store_many`], with flags and expiry of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewItem<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
+    /// Flags and expiry.
+    pub put: Put,
 }
 
 /// What became of a compare-and-swap.
@@ -119,13 +134,41 @@ impl Client {
             .collect()
     }
 
+    /// Stores many values, each with flags and expiry of its own, and returns for each, in order, whether it was
+    /// stored. With `add`, a key that has an item keeps it.
+    pub fn store_many(&self, items: &[NewItem<'_>], add: bool) -> Vec<Result<bool>> {
+        let mode = if add { Mode::Add } else { Mode::Set };
+        let requests = items.iter().map(|item| {
+            let key = Key::new(item.key)?;
+            Ok((key, Request::Store(self.put(key, item.value, item.put, mode)?)))
+        });
+        let stored = |answer: Result<(Answer, usize)>| {
+            let (answer, server) = answer?;
+            match answer.reply {
+                Reply::Done(_) => Ok(true),
+                Reply::NotStored(_) if add => Ok(false),
+                other => Err(self.unexpected(server, other)),
+            }
+        };
+        self.ask_many(requests, Kind::Writes).into_iter().map(stored).collect()
+    }
+
     /// Removes an item. Returns false if there was none.
     ///
     /// # Errors
     /// See [`Error`].
     pub fn delete(&self, key: &[u8]) -> Result<bool> {
         let key = Key::new(key)?;
-        self.remove(Delete { key, compare: None, stale_for: None, quiet: false })
+        self.remove(Delete { key, compare: None, stale: None, quiet: false })
+    }
+
+    /// Removes an item if it still has the cas unique that it was read with. Returns whether it had.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub(crate) fn delete_unchanged(&self, key: &[u8], cas: u64) -> Result<bool> {
+        let key = Key::new(key)?;
+        self.remove(Delete { key, compare: Some(cas), stale: None, quiet: false })
     }
 
     /// Marks an item stale for so long (as [`Put::exptime`]): readers still get the old value, and one of them has the
@@ -135,14 +178,24 @@ impl Client {
     /// See [`Error`].
     pub fn invalidate(&self, key: &[u8], exptime: i32) -> Result<bool> {
         let key = Key::new(key)?;
-        self.remove(Delete { key, compare: None, stale_for: Some(exptime), quiet: false })
+        self.remove(Delete { key, compare: None, stale: Some(Stale::For(exptime)), quiet: false })
+    }
+
+    /// Gives back the lease to renew an item that was marked stale, if the item is still the one with this cas unique:
+    /// the next reader has it. Returns whether it was.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn give_back(&self, key: &[u8], cas: u64) -> Result<bool> {
+        let key = Key::new(key)?;
+        self.remove(Delete { key, compare: Some(cas), stale: Some(Stale::Unchanged), quiet: false })
     }
 
     /// Removes many items, and returns for each, in order, whether there was one.
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Result<bool>> {
         let requests = keys.iter().map(|key| {
             let key = Key::new(key.as_ref())?;
-            Ok((key, Request::Delete(Delete { key, compare: None, stale_for: None, quiet: false })))
+            Ok((key, Request::Delete(Delete { key, compare: None, stale: None, quiet: false })))
         });
         let answers = self.ask_many(requests, Kind::Writes).into_iter();
         answers.map(|answer| answer.and_then(|(answer, server)| self.removed(answer.reply, server))).collect()
@@ -203,7 +256,7 @@ impl Client {
     fn removed(&self, reply: Reply, server: usize) -> Result<bool> {
         match reply {
             Reply::Done(_) => Ok(true),
-            Reply::NotFound(_) => Ok(false),
+            Reply::NotFound(_) | Reply::Exists(_) => Ok(false),
             other => Err(self.unexpected(server, other)),
         }
     }

@@ -8,8 +8,10 @@ use rustix::event::PollFlags;
 use rustix::fd::BorrowedFd;
 
 use super::Bounds;
+use crate::clock::now;
 use crate::error::{Doing, Error};
 use crate::pool::{Connection, FENCES_MAX, Place};
+use crate::tls;
 use crate::wire::{Malformed, Outbox, Reply, parse};
 
 /// From this size a value is read into its own memory, without a way through the connection's buffer.
@@ -110,7 +112,7 @@ impl<'p, 'r> Lane<'p, 'r> {
             Expect::Nothing => self.connection.fences_owed() < FENCES_MAX,
             _ => true,
         };
-        self.failure.is_some() || self.outbox.is_sent() && self.is_answered && fences
+        self.failure.is_some() || self.is_sent() && self.is_answered && fences
     }
 
     /// Gives the connection back, and returns the answers and, if the lane failed, why.
@@ -121,8 +123,9 @@ impl<'p, 'r> Lane<'p, 'r> {
         (self.answers, self.failure)
     }
 
-    pub(super) fn only_receives(&self) -> bool {
-        self.outbox.is_sent()
+    /// Returns whether all is sent, and only replies are to come.
+    pub(super) fn is_sent(&self) -> bool {
+        self.connection.has_sent(&self.outbox)
     }
 
     pub(super) fn silent_since(&self) -> Instant {
@@ -134,7 +137,7 @@ impl<'p, 'r> Lane<'p, 'r> {
     }
 
     pub(super) fn interest(&self) -> PollFlags {
-        if self.outbox.is_sent() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
+        if self.is_sent() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
     }
 
     pub(super) fn ready(&mut self, events: PollFlags) {
@@ -166,12 +169,15 @@ impl<'p, 'r> Lane<'p, 'r> {
     }
 
     fn doing(&self) -> Doing {
-        if self.outbox.is_sent() { Doing::Receiving } else { Doing::Sending }
+        if self.is_sent() { Doing::Receiving } else { Doing::Sending }
     }
 
     fn lose(&mut self, source: io::Error) {
-        let doing = self.doing();
-        self.failure = Some(Error::Lost { server: self.server.clone(), doing, source: Arc::new(source) });
+        let (server, doing) = (self.server.clone(), self.doing());
+        self.failure = Some(match tls::refusal(&source) {
+            Some(reason) => Error::Tls { server, reason },
+            None => Error::Lost { server, doing, source: Arc::new(source) },
+        });
     }
 
     /// Sends and receives as much as is possible without waiting.
@@ -179,7 +185,7 @@ impl<'p, 'r> Lane<'p, 'r> {
         if now >= bounds.deadline.0 {
             return self.time_out(bounds.deadline.1.as_millis() as u64);
         }
-        while self.can_send && !self.outbox.is_sent() && self.failure.is_none() {
+        while self.can_send && !self.is_sent() && self.failure.is_none() {
             match self.connection.send(&mut self.outbox) {
                 Ok(_) => self.silent_since = now,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.can_send = false,
@@ -204,7 +210,7 @@ impl<'p, 'r> Lane<'p, 'r> {
 
     /// Waits for bytes, as long as the connection's reads wait.
     pub(super) fn wait(&mut self, bounds: &Bounds) {
-        self.receive(true, Instant::now(), bounds);
+        self.receive(true, now(), bounds);
     }
 
     fn receive(&mut self, waits: bool, now: Instant, bounds: &Bounds) {

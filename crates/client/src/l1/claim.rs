@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::flight::{self, State};
-use super::{L1, sys};
+use super::{L1, crash, sys};
 
 /// The answer to [`L1::claim`].
 #[derive(Debug)]
@@ -74,13 +74,21 @@ impl Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        if self.me != 0 && self.process == sys::process() {
+        if self.me != 0 && self.process == sys::process() && !crash::is_killed() {
             flight::finish(self.l1.inner.flight(self.hash), self.hash, self.me);
         }
     }
 }
 
 impl Waiter {
+    /// Takes the fetch over, without waiting, if the process that has it has ended. Returns `None` if it lives.
+    #[must_use]
+    pub fn take_over(&self) -> Option<Flight> {
+        let inner = &self.l1.inner;
+        flight::take_over(inner.flight(self.hash), self.taken, self.hash, self.me, inner.file())
+            .then(|| Flight::new(&self.l1, self.hash, self.me))
+    }
+
     /// Sleeps until the fetch has ended, for `limit` at most.
     pub fn wait(&self, limit: Duration) -> Waited {
         let inner = &self.l1.inner;

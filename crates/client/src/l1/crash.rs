@@ -3,20 +3,24 @@
 //!
 //! Outside of this crate's unit tests a step is no instruction at all.
 
+use crate::simulation;
+
 /// Marks that the next statement stores to shared memory.
 #[inline(always)]
 pub(super) fn step() {
     #[cfg(test)]
     armed::count_down();
+    simulation::store();
 }
 
 /// Returns whether this thread is unwinding as if it had been killed, so that it must not release its lock.
 #[inline(always)]
 pub(super) fn is_killed() -> bool {
     #[cfg(test)]
-    return armed::IS_KILLED.get();
-    #[cfg(not(test))]
-    false
+    if armed::IS_KILLED.get() {
+        return true;
+    }
+    simulation::is_killed()
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ pub struct Entry<'a> {
     pub epoch: u32,
     /// A mark of the caller's, such as one for "the server does not have this key".
     pub mark: u8,
+    /// The feed of announcements under which it was fetched, a number that [`Tiered`](crate::Tiered) knows; 0 for
+    /// none. The entry is fresh while the feed lasts, at most until `fresh_until_ms`.
+    pub feed: u16,
     /// Until then the entry may be used without asking the server.
     pub fresh_until_ms: u64,
     /// Until then the entry is found at all; never before `fresh_until_ms`, and at most 49 days behind it.
@@ -35,6 +38,8 @@ pub struct Hit {
     pub epoch: u32,
     /// The caller's mark.
     pub mark: u8,
+    /// The feed of announcements under which it was fetched; 0 for none.
+    pub feed: u16,
     /// Whether the entry may be used without asking the server: it is not yet `fresh_until_ms`, and nothing has asked
     /// for revalidation since the entry was fetched or last touched.
     pub is_fresh: bool,

@@ -13,12 +13,11 @@
 use std::fs::File;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::thread::futex::{self, Flags};
-use rustix::time::Timespec;
-
-use super::{mapping, sys};
+use super::sys;
+use crate::clock;
+use crate::simulation::{Fault, is_broken};
 
 const WAITS: u64 = 1 << 31;
 const OWNER_MASK: u64 = WAITS - 1;
@@ -91,21 +90,20 @@ pub(super) fn wait(
     file: &File,
     limit: Duration,
 ) -> Option<State> {
-    let since = Instant::now();
+    let since = clock::now();
     loop {
         let now = word.load(Acquire);
         if (now ^ taken) & !WAITS != 0 {
             return Some(State::Taken(now));
         }
-        let left = limit.checked_sub(since.elapsed()).filter(|left| !left.is_zero())?;
+        let left = limit
+            .checked_sub(clock::now().saturating_duration_since(since))
+            .filter(|left| !left.is_zero())?;
         if now & WAITS == 0 && word.compare_exchange(now, now | WAITS, AcqRel, Relaxed).is_err() {
             continue;
         }
         let nap = left.min(NAP);
-        let nap = Timespec { tv_sec: 0, tv_nsec: nap.subsec_nanos().max(1).into() };
-        let slept = futex::wait(mapping::futex(word), Flags::empty(), (now | WAITS) as u32, Some(&nap));
-        let timed_out = slept.is_err_and(|error| error == rustix::io::Errno::TIMEDOUT);
-        if timed_out && is_dead(taken, me, file) {
+        if sys::wait(word, (now | WAITS) as u32, nap) && is_dead(taken, me, file) {
             let mine = tag(hash) | WAITS | u64::from(me);
             if word.compare_exchange(now | WAITS, mine, AcqRel, Relaxed).is_ok() {
                 return Some(State::Owned);
@@ -114,9 +112,22 @@ pub(super) fn wait(
     }
 }
 
+/// Takes the flight over if its owner has ended. Returns whether it has.
+pub(super) fn take_over(word: &AtomicU64, taken: u64, hash: u64, me: u32, file: &File) -> bool {
+    let mine = tag(hash) | taken & WAITS | u64::from(me);
+    !is_broken(Fault::DeadRenewalStays)
+        && is_dead(taken, me, file)
+        && word.compare_exchange(taken, mine, AcqRel, Relaxed).is_ok()
+}
+
 fn is_dead(taken: u64, me: u32, file: &File) -> bool {
-    let owner = taken & OWNER_MASK;
-    owner != u64::from(me) && sys::is_byte_locked(file, ALIVE_AT + owner).is_ok_and(|is_locked| !is_locked)
+    let owner = (taken & OWNER_MASK) as u32;
+    owner != me && !is_alive(owner, file)
+}
+
+/// Returns whether another process with this id lives, also if that cannot be found out.
+pub(super) fn is_alive(id: u32, file: &File) -> bool {
+    sys::is_byte_locked(file, ALIVE_AT + u64::from(id)).unwrap_or(true)
 }
 
 /// Ends the process's flight of the key, and wakes those that wait for it.
@@ -126,7 +137,7 @@ pub(super) fn finish(word: &AtomicU64, hash: u64, me: u32) {
     while now & !WAITS == mine {
         match word.compare_exchange(now, 0, AcqRel, Relaxed) {
             Ok(_) if now & WAITS != 0 => {
-                let _ = futex::wake(mapping::futex(word), Flags::empty(), i32::MAX as u32);
+                sys::wake(word, i32::MAX as u32);
                 return;
             }
             Ok(_) => return,

@@ -1,8 +1,8 @@
 //! Where everything lies in the file, computed from its size. Counted in words.
 //!
 //! ```text
-//!  header | shared words | statistics | flights | versions | controls | indexes | rings
-//!  4 KiB    4 KiB          16 KiB                            a line or two, and ...  of each shard
+//!  header | shared words | feeds | statistics | flights | versions | controls | indexes | rings
+//!  4 KiB    4 KiB          4 KiB   16 KiB                            a line or two, and ...  of each shard
 //! ```
 
 use super::mapping::WORD;
@@ -14,6 +14,8 @@ pub(super) const LINE: usize = 8;
 pub(super) const BUCKET: usize = LINE;
 /// Words that callers share among processes.
 pub(super) const SHARED_WORDS: usize = 512;
+/// Servers that may have feeds: a line each.
+pub(super) const FEEDS: usize = 64;
 /// Lines of statistics; threads share them.
 pub(super) const STRIPES: usize = 256;
 /// Words of a shard's control: the lock in one line, the bounds of the rings in the next.
@@ -49,6 +51,7 @@ pub(super) struct Layout {
     pub(super) flights: usize,
     pub(super) versions: usize,
     pub(super) shared_at: usize,
+    pub(super) feeds_at: usize,
     pub(super) stats_at: usize,
     pub(super) flights_at: usize,
     pub(super) versions_at: usize,
@@ -67,7 +70,8 @@ impl Layout {
         let slots = items.saturating_mul(2).clamp(64, bytes / INDEX_SHARE / WORD as u64);
         let buckets = (slots as usize).div_ceil(BUCKET * shards);
         let shared_at = PAGE;
-        let stats_at = shared_at + SHARED_WORDS;
+        let feeds_at = shared_at + SHARED_WORDS;
+        let stats_at = feeds_at + FEEDS * LINE;
         let flights_at = stats_at + STRIPES * LINE;
         let versions_at = flights_at + flights.next_multiple_of(LINE);
         let controls_at = versions_at + versions.next_multiple_of(LINE);
@@ -87,6 +91,7 @@ impl Layout {
             flights,
             versions,
             shared_at,
+            feeds_at,
             stats_at,
             flights_at,
             versions_at,

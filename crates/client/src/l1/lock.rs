@@ -15,8 +15,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
-use rustix::thread::futex::{self, Flags, OWNER_DIED, WAITERS};
-use rustix::time::Timespec;
+use rustix::thread::futex::{OWNER_DIED, WAITERS};
 
 use super::{crash, mapping, sys};
 
@@ -25,7 +24,7 @@ const WAITS: u64 = WAITERS as u64;
 /// Turns of waiting before the thread sleeps: a change of a shard takes about as long.
 const SPINS: u32 = 200;
 /// The longest sleep before the lock is checked again: the thread that should wake this one may have been killed.
-const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+const NAP: Duration = Duration::from_millis(2);
 
 /// From which state the lock was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +105,7 @@ fn lock_slowly(word: &AtomicU64, patience: Duration) -> (Guard<'_>, Taken) {
         }
         if now & WAITS != 0 || word.compare_exchange(now, now | WAITS, Relaxed, Relaxed).is_ok() {
             waits = WAITS;
-            let _ = futex::wait(mapping::futex(word), Flags::empty(), (now | WAITS) as u32, Some(&NAP));
+            sys::wait(word, (now | WAITS) as u32, NAP);
         }
     }
 }
@@ -131,7 +130,7 @@ impl Guard<'_> {
                 Ok(_) if now & WAITS != 0 => {
                     // Before the call: meanwhile another thread with this id may hold the lock.
                     sys::retract();
-                    let _ = futex::wake(mapping::futex(self.word), Flags::empty(), 1);
+                    sys::wake(self.word, 1);
                     return;
                 }
                 Ok(_) => return,

@@ -7,7 +7,7 @@
 //!       3 | flags 32                               | epoch 32
 //!       4 | cas
 //!       5 | fresh_until_ms 40                              | generation 24
-//!       6 | stale_for_ms 32                        | 0 16     | mark 8 | key_len 8
+//!       6 | stale_for_ms 32                        | feed 16  | mark 8 | key_len 8
 //! ```
 //! The checksum covers words 1 to 4 and 6, and the CRC32C of the value; the key is compared in full. Word 5 changes
 //! in place, and the position changes when a record moves, so they are outside of it.
@@ -15,6 +15,7 @@
 use crc_fast::CrcAlgorithm::Crc32Iscsi;
 
 use super::entry::{Entry, Hit, TIME_MS_MAX};
+use super::feed::FeedId;
 use super::position::Position;
 use super::words::words_of;
 
@@ -41,7 +42,7 @@ impl Header {
             u64::from(entry.flags) << 32 | u64::from(entry.epoch),
             entry.cas,
             fresh_word(entry.fresh_until_ms, generation),
-            stale_for << 32 | u64::from(entry.mark) << 8 | key.len() as u64,
+            stale_for << 32 | u64::from(entry.feed) << 16 | u64::from(entry.mark) << 8 | key.len() as u64,
         ]);
         header.0[2] |= u64::from(header.checksum(entry.value)) << 32;
         header
@@ -95,16 +96,25 @@ impl Header {
         (sum ^ sum >> 32) as u32
     }
 
-    /// Returns the entry at a time and in a generation; `None` after `stale_until_ms`.
     #[inline]
-    pub(super) fn hit(&self, now_ms: u64, generation: u64) -> Option<Hit> {
+    pub(super) fn feed(&self) -> FeedId {
+        (self.0[6] >> 16) as u16
+    }
+
+    /// Returns the entry at a time and in a generation; `None` after `stale_until_ms`. It is fresh while its feed
+    /// lasts, until `feed_end_ms`, and stale for so long behind that.
+    #[inline]
+    pub(super) fn hit(&self, now_ms: u64, generation: u64, feed_end_ms: u64) -> Option<Hit> {
         let fresh_until_ms = self.0[FRESH_WORD] >> GENERATION_BITS;
-        let stale_until_ms = self.stale_until_ms();
+        let has_ended = now_ms >= feed_end_ms;
+        let fresh_until_ms = if has_ended { fresh_until_ms.min(feed_end_ms) } else { fresh_until_ms };
+        let stale_until_ms = fresh_until_ms + (self.0[6] >> 32);
         (now_ms < stale_until_ms).then_some(Hit {
             flags: (self.0[3] >> 32) as u32,
             epoch: self.0[3] as u32,
             cas: self.0[4],
             mark: (self.0[6] >> 8) as u8,
+            feed: self.feed(),
             is_fresh: now_ms < fresh_until_ms && (self.0[FRESH_WORD] ^ generation) & GENERATION_MASK == 0,
             fresh_until_ms,
             stale_until_ms,
@@ -140,6 +150,7 @@ mod tests {
         cas: u64::MAX - 5,
         epoch: 7,
         mark: 201,
+        feed: 0xABCD,
         fresh_until_ms: 1_000,
         stale_until_ms: 5_000,
     };
@@ -149,19 +160,32 @@ mod tests {
         let header = Header::new(99, b"key", &ENTRY, (1 << 24) + 4);
         assert!(header.verifies(ENTRY.value));
         assert_eq!((header.key_len(), header.value_len(), header.words()), (3, 7, 9));
-        let hit = header.hit(999, (1 << 24) + 4).expect("it is fresh");
+        let hit = header.hit(999, (1 << 24) + 4, u64::MAX).expect("it is fresh");
         assert_eq!((hit.flags, hit.cas, hit.epoch, hit.mark), (0xDEAD_BEEF, u64::MAX - 5, 7, 201));
         assert_eq!((hit.is_fresh, hit.fresh_until_ms, hit.stale_until_ms), (true, 1_000, 5_000));
-        assert!(!header.hit(1_000, (1 << 24) + 4).expect("it is stale").is_fresh);
-        assert!(!header.hit(999, (1 << 24) + 5).expect("it is to be revalidated").is_fresh);
-        assert!(header.hit(4_999, 0).is_some() && header.hit(5_000, 0).is_none());
+        assert!(!header.hit(1_000, (1 << 24) + 4, u64::MAX).expect("it is stale").is_fresh);
+        assert!(!header.hit(999, (1 << 24) + 5, u64::MAX).expect("it is to be revalidated").is_fresh);
+        assert!(header.hit(4_999, 0, u64::MAX).is_some() && header.hit(5_000, 0, u64::MAX).is_none());
+    }
+
+    #[test]
+    fn an_entry_is_fresh_no_longer_than_its_feed_lasts() {
+        let header = Header::new(99, b"key", &ENTRY, 0);
+        let at = |now_ms, end_ms| {
+            header.hit(now_ms, 0, end_ms).map(|hit| (hit.is_fresh, hit.fresh_until_ms, hit.stale_until_ms))
+        };
+        assert_eq!(at(300, 400), Some((true, 1_000, 5_000)), "while it lasts");
+        assert_eq!(at(400, 400), Some((false, 400, 4_400)), "it is stale for as long behind its end");
+        assert_eq!((at(4_399, 400).is_some(), at(4_400, 400)), (true, None));
+        assert_eq!(at(4_000, 0), None, "nothing is known of the feed any more");
+        assert_eq!(header.feed(), 0xABCD);
     }
 
     #[test]
     fn times_beyond_the_bounds_are_the_bounds() {
         let late = Entry { fresh_until_ms: u64::MAX, stale_until_ms: u64::MAX, ..ENTRY };
         let header = Header::new(99, b"key", &late, 0);
-        let hit = header.hit(1, 0).expect("it is fresh");
+        let hit = header.hit(1, 0, u64::MAX).expect("it is fresh");
         assert_eq!((hit.fresh_until_ms, hit.stale_until_ms), (TIME_MS_MAX, TIME_MS_MAX));
         let never = Entry { fresh_until_ms: 10, stale_until_ms: 1, ..ENTRY };
         let header = Header::new(99, b"key", &never, 0);

@@ -131,6 +131,12 @@ impl<'a> Ring<'a> {
         is_it.then_some(header)
     }
 
+    /// Returns whether a slot leads to a record of a key with this hash.
+    pub(super) fn is_of_hash(&self, slot: Slot, hash: u64) -> bool {
+        let header = self.words.get(slot.offset()..).and_then(header_of);
+        self.has(slot) && header.is_some_and(|header| header.hash() == hash)
+    }
+
     /// Empties the ring and moves it two laps on, past every position that a writer which lost its lock could still
     /// publish.
     pub(super) fn reset(&self) {

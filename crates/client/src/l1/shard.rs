@@ -76,6 +76,16 @@ impl<'a> Shard<'a> {
         })
     }
 
+    /// Returns whether the entry with a header that was read is still the one of its key. One that is being moved may
+    /// not be.
+    #[inline]
+    pub(super) fn has(&self, hash: u64, header: &Header) -> bool {
+        self.bucket(hash).iter().any(|cell| {
+            let slot = Slot(cell.load(Acquire));
+            slot.tag() == Slot::tag_of(hash) && slot.has_record() && slot.leads_to(header.position())
+        })
+    }
+
     #[inline]
     fn follow(
         &self,

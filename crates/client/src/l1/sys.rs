@@ -1,5 +1,6 @@
 //! Processes and threads as the kernel knows them: ids that stay right after a fork, the lock that a thread
-//! holds in case it is killed, and the bytes of a file that a process has locked for its lifetime.
+//! holds in case it is killed, the bytes of a file that a process has locked for its lifetime, and how soon a thread
+//! runs after it has been woken.
 
 use std::cell::Cell;
 use std::ffi::{c_long, c_void};
@@ -10,8 +11,14 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64, compiler_fence};
+use std::time::Duration;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::thread::futex::{self, Flags};
+use rustix::time::Timespec;
+
+use super::mapping;
+use crate::simulation;
 
 /// A page that the kernel zeroes in the child of a fork; it holds the id of the process.
 static FORK_PAGE: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
@@ -60,6 +67,9 @@ fn new_fork_page() -> Option<&'static AtomicU64> {
 /// Returns the id of this process. It costs a load, also after a fork.
 #[inline]
 pub(super) fn process() -> u64 {
+    if let Some(process) = simulation::process() {
+        return process;
+    }
     let page = *FORK_PAGE.get_or_init(new_fork_page);
     match page.map_or(0, |page| page.load(Relaxed)) {
         0 => first_process(page),
@@ -111,6 +121,23 @@ fn robust_list() -> *mut RobustList {
     if status == 0 { own } else { ptr::null_mut() }
 }
 
+/// Sleeps while the low half of a word is `seen`, until it is woken or `nap` is over. Returns whether it is over.
+pub(super) fn wait(word: &AtomicU64, seen: u32, nap: Duration) -> bool {
+    if let Some(is_woken) = simulation::wait(word, seen, nap) {
+        return !is_woken;
+    }
+    let nap = Timespec { tv_sec: 0, tv_nsec: nap.subsec_nanos().max(1).into() };
+    let slept = futex::wait(mapping::futex(word), Flags::empty(), seen, Some(&nap));
+    slept.is_err_and(|error| error == rustix::io::Errno::TIMEDOUT)
+}
+
+/// Wakes so many that sleep at a word.
+pub(super) fn wake(word: &AtomicU64, count: u32) {
+    if !simulation::wake() {
+        let _ = futex::wake(mapping::futex(word), Flags::empty(), count);
+    }
+}
+
 /// Returns the kernel's id of this thread, which a robust futex holds while the thread has it.
 #[inline]
 pub(super) fn thread_id() -> u32 {
@@ -150,6 +177,25 @@ pub(super) fn retract() {
     }
 }
 
+/// Asks the kernel to run this thread soon after it has been woken, and for a short time then. The thread gets no
+/// larger share of the processors. Kernels before 6.12 and threads that are not scheduled in the ordinary way keep
+/// their own times.
+pub(crate) fn run_soon() {
+    /// The shortest that the kernel allows.
+    const SLICE_NS: u64 = 100_000;
+    // SAFETY: a C struct of integers, of which zero is a valid value.
+    let mut schedule: libc::sched_attr = unsafe { std::mem::zeroed() };
+    let bytes = size_of::<libc::sched_attr>();
+    // SAFETY: the call asks for the calling thread (0) and writes at most so many bytes to the struct.
+    let status = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut schedule, bytes, 0) };
+    if status != 0 || schedule.sched_policy != libc::SCHED_OTHER.unsigned_abs() {
+        return;
+    }
+    schedule.sched_runtime = SLICE_NS;
+    // SAFETY: the call reads the struct, whose first word is its size. If it is refused, nothing has changed.
+    let _ = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const schedule, 0) };
+}
+
 fn byte_range(kind: libc::c_int, at: u64) -> libc::flock {
     // SAFETY: a C struct of integers, of which zero is a valid value.
     let mut range: libc::flock = unsafe { std::mem::zeroed() };
@@ -166,6 +212,9 @@ fn byte_range(kind: libc::c_int, at: u64) -> libc::flock {
 /// # Errors
 /// The error that the system reports.
 pub(super) fn lock_byte(file: &File, at: u64) -> io::Result<bool> {
+    if let Some(is_mine) = simulation::lock_byte(at) {
+        return Ok(is_mine);
+    }
     let range = byte_range(libc::F_WRLCK, at);
     // SAFETY: the descriptor is open, and the call reads the struct it is given.
     match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw const range) } {
@@ -182,6 +231,9 @@ pub(super) fn lock_byte(file: &File, at: u64) -> io::Result<bool> {
 /// # Errors
 /// The error that the system reports.
 pub(super) fn is_byte_locked(file: &File, at: u64) -> io::Result<bool> {
+    if let Some(is_locked) = simulation::is_byte_locked(at) {
+        return Ok(is_locked);
+    }
     let mut range = byte_range(libc::F_WRLCK, at);
     // SAFETY: the descriptor is open, and the call reads and writes the struct it is given.
     match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut range) } {

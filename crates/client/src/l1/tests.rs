@@ -3,33 +3,20 @@
 mod kills;
 mod locks;
 mod scribbles;
+mod values;
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::{Entry, L1, L1Options, now_ms};
+use super::file::{self, CacheFile};
+use super::mapping::Mapping;
+use super::{Entry, L1, L1Error, L1Options, now_ms};
+use values::{name, value};
 
 /// A cache of one shard, whose small ring holds some 50 KiB and whose main ring some 350 KiB.
 fn small_cache() -> L1 {
     let options = L1Options::new().bytes(512 << 10).lock_patience(Duration::from_millis(20));
     options.anonymous().expect("there is memory")
-}
-
-/// A value that tells its key, its version and its length.
-fn value(key: u64, version: u64, len: usize) -> Vec<u8> {
-    let mut state =
-        key.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ version.wrapping_mul(0xD1B5_4A32_D192_ED03) ^ len as u64;
-    let mut bytes = Vec::with_capacity(len + 8);
-    while bytes.len() < len {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        bytes.extend_from_slice(&(state ^ state >> 29).to_le_bytes());
-    }
-    bytes.truncate(len);
-    bytes
-}
-
-fn name(key: u64) -> Vec<u8> {
-    format!("key-{key}").into_bytes()
 }
 
 /// An entry that stays fresh during a test, with its version as cas.
@@ -53,5 +40,64 @@ fn snapshot(l1: &L1) -> Vec<u64> {
 fn restore(l1: &L1, words: &[u64]) {
     for (word, value) in l1.inner.words().iter().zip(words) {
         word.store(*value, Relaxed);
+    }
+}
+
+#[test]
+fn a_thread_that_asks_for_it_is_run_soon_after_it_wakes() {
+    let slice_ns = || {
+        super::run_soon();
+        let text = std::fs::read_to_string("/proc/thread-self/sched").ok()?;
+        let line = text.lines().find(|line| line.starts_with("se.slice"))?;
+        line.rsplit(' ').next()?.parse::<u64>().ok()
+    };
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel says it");
+    let mut release = release.split('.').map_while(|part| part.parse().ok());
+    // Older kernels have one slice for all, and some do not show it.
+    if (release.next(), release.next()) >= (Some(6_u32), Some(12)) {
+        let shown = std::thread::spawn(slice_ns).join().expect("it ends");
+        assert!(shown.is_none_or(|ns| ns == 100_000), "{shown:?}");
+    }
+}
+
+/// What the model of the whole client needs of its hosts.
+impl L1 {
+    /// Maps the memory again, as another process does.
+    pub(crate) fn mapped_again(&self) -> L1 {
+        let cache = &self.inner.cache;
+        let file = cache.file.try_clone().expect("a descriptor");
+        let mapping = Mapping::new(&file, cache.layout.bytes as usize).expect("it can be mapped");
+        let CacheFile { seed, id, .. } = *cache;
+        L1Options::new().share(CacheFile {
+            file,
+            mapping,
+            layout: cache.layout.clone(),
+            seed,
+            id,
+            path: None,
+        })
+    }
+
+    pub(crate) fn all_words(&self) -> Vec<u64> {
+        snapshot(self)
+    }
+
+    pub(crate) fn put_all_words(&self, words: &[u64]) {
+        restore(self, words);
+    }
+
+    /// Forgets all entries, as if there had been no room. No change may be under way.
+    pub(crate) fn evict_all(&self) {
+        let layout = &self.inner.cache.layout;
+        self.inner.words()[layout.indexes_at..layout.rings_at].iter().for_each(|slot| slot.store(0, Relaxed));
+    }
+}
+
+impl L1Options {
+    /// Makes a cache that places keys in the same way each time.
+    pub(crate) fn simulated(&self) -> Result<L1, L1Error> {
+        let l1 = self.share(CacheFile { seed: 11, ..file::anonymous(self.wanted())? });
+        l1.init();
+        Ok(l1)
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Limit, State, Verdict};
+use larder_rate::{Limit, State, Verdict};
+
 use crate::process::PerProcess;
 
 /// The most keys that are counted at a time.

@@ -1,16 +1,21 @@
 //! One connection: a socket, the bytes that came and were not used, and what the server still owes.
 
 use std::io::{self, IoSlice};
-use std::net::ToSocketAddrs;
+use std::net::{Shutdown, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use socket2::{Domain, SockAddr, Socket, Type};
 
+use super::encryption::Encryption;
 use crate::address::Address;
 use crate::clock::{Clock, HostClock};
+use crate::simulation;
 use crate::wire::Outbox;
 
 /// How much is read at a time.
@@ -26,6 +31,9 @@ pub const FENCES_MAX: u32 = 64;
 #[derive(Debug)]
 pub struct Connection {
     socket: Socket,
+    /// There is none if the bytes are sent as they are.
+    encryption: Option<Box<Encryption>>,
+    /// Plain bytes that came.
     inbox: Vec<u8>,
     /// How much of the inbox is used up.
     used: usize,
@@ -45,13 +53,14 @@ impl Connection {
     /// # Errors
     /// When no address accepts, with the last one's error.
     pub fn new(address: &Address, connect_timeout: Duration, timeout: Duration) -> io::Result<Self> {
-        let socket = match address {
-            Address::Unix(path) => {
+        let socket = match (simulation::connect(), address) {
+            (Some(socket), _) => socket?,
+            (None, Address::Unix(path)) => {
                 let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
                 socket.connect_timeout(&SockAddr::unix(path)?, connect_timeout)?;
                 socket
             }
-            Address::Tcp { host, port } => connect_tcp(host, *port, connect_timeout)?,
+            (None, Address::Tcp { host, port }) => connect_tcp(host, *port, connect_timeout)?,
         };
         socket.set_nonblocking(false)?;
         socket.set_read_timeout(Some(timeout.max(Duration::from_millis(1))))?;
@@ -59,6 +68,7 @@ impl Connection {
         let connected_ms = HostClock.now_ms();
         Ok(Connection {
             socket,
+            encryption: None,
             inbox,
             used: 0,
             fences_owed: 0,
@@ -66,6 +76,28 @@ impl Connection {
             is_clean: true,
             connected_ms,
         })
+    }
+
+    /// Shakes hands for TLS, until a time at the latest. To be called before anything is sent.
+    ///
+    /// # Errors
+    /// When the sides do not agree, with what rustls reports in it, or when the connection breaks or is too slow.
+    pub fn encrypt(
+        &mut self,
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+        until: Instant,
+    ) -> io::Result<()> {
+        let Connection { socket, inbox, .. } = self;
+        let take = |plain: &[u8]| inbox.extend_from_slice(plain);
+        let encryption = Encryption::shake_hands(config, name, (socket, until), take)?;
+        self.encryption = Some(Box::new(encryption));
+        Ok(())
+    }
+
+    /// Returns whether the socket has taken the whole batch.
+    pub fn has_sent(&self, out: &Outbox<'_>) -> bool {
+        out.is_sent() && self.encryption.as_ref().is_none_or(|encryption| !encryption.has_unsent())
     }
 
     /// Returns when it was made, by the [host's clock](HostClock).
@@ -76,6 +108,11 @@ impl Connection {
     /// Returns the socket, to wait for.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    /// Ends the connection also for children that were forked while it was open.
+    pub fn shut_down(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
     }
 
     /// Returns whether the connection may go to another caller.
@@ -127,11 +164,14 @@ impl Connection {
     }
 
     /// Sends what the socket takes without waiting. Returns how many bytes that was, with
-    /// [`io::ErrorKind::WouldBlock`] if none.
+    /// [`io::ErrorKind::WouldBlock`] if none. More calls are needed until all [is sent](Self::has_sent).
     ///
     /// # Errors
     /// When the socket is full or broken.
     pub fn send(&mut self, out: &mut Outbox<'_>) -> io::Result<usize> {
+        if let Some(encryption) = &mut self.encryption {
+            return encryption.send(&self.socket, out);
+        }
         let mut slices = [IoSlice::new(&[]); SLICES];
         let used = out.next(&mut slices);
         let slices = slices.get(..used).unwrap_or_default();
@@ -156,7 +196,7 @@ impl Connection {
     }
 
     /// Reads up to 64 KiB; with `waits`, waits for it as long as a read may. Returns how many bytes
-    /// came: 0 at the end of the stream.
+    /// came over the socket: 0 at the end of the stream. Those of half a TLS record are no plain bytes yet.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if nothing came, or the system's error.
@@ -165,8 +205,11 @@ impl Connection {
             self.inbox.drain(..self.used);
             self.used = 0;
         }
-        self.inbox.reserve(READ_BYTES);
         let flags = if waits { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+        if let Some(encryption) = &mut self.encryption {
+            return encryption.receive(&self.socket, flags, |plain| self.inbox.extend_from_slice(plain));
+        }
+        self.inbox.reserve(READ_BYTES);
         let (_, came) = recv(&self.socket, spare_capacity(&mut self.inbox), flags)?;
         Ok(came)
     }
@@ -178,6 +221,14 @@ impl Connection {
     /// As [`receive`](Self::receive).
     pub fn receive_into(&mut self, value: &mut Vec<u8>, wanted: usize, waits: bool) -> io::Result<usize> {
         let flags = if waits { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+        if let Some(encryption) = &mut self.encryption {
+            return encryption.receive(&self.socket, flags, |plain| {
+                let missing = wanted.saturating_sub(value.len());
+                let (own, surplus) = plain.split_at(missing.min(plain.len()));
+                value.extend_from_slice(own);
+                self.inbox.extend_from_slice(surplus);
+            });
+        }
         let (_, came) = recv(&self.socket, spare_capacity(value), flags)?;
         // An allocator may give more room than was asked for.
         if let Some(surplus) = value.get(wanted..).filter(|surplus| !surplus.is_empty()) {

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use super::TieredOptions;
+use crate::client::RELATIVE_MAX_S;
 use crate::clock::{Clock, UnixClock};
-
-/// Exptimes up to this many seconds (30 days) are relative, larger ones are Unix times (memcached's rule).
-const RELATIVE_MAX_S: i32 = 60 * 60 * 24 * 30;
+use crate::simulation::{Fault, is_broken};
 
 /// Until when an entry is fresh, and until when it is stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +33,8 @@ impl Lifetime {
 
     /// Of what a server said that it does not have.
     pub(super) fn of_absence(options: &TieredOptions, asked_ms: u64) -> Lifetime {
-        let until_ms = asked_ms.saturating_add(ms(options.negative));
+        let known = if is_broken(Fault::AbsenceAsFresh) { options.fresh } else { options.negative };
+        let until_ms = asked_ms.saturating_add(ms(known));
         Lifetime { asked_ms, fresh_until_ms: until_ms, stale_until_ms: until_ms }
     }
 }

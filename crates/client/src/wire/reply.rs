@@ -16,6 +16,12 @@ pub struct Facts {
     pub flags: Option<u32>,
     /// Seconds left to live; -1 for ever.
     pub ttl_s: Option<i64>,
+    /// What could still pass a limit.
+    pub remaining: Option<u64>,
+    /// Milliseconds until a denied cost passes; 0 if it has passed, -1 if it never can.
+    pub retry_after_ms: Option<i64>,
+    /// Milliseconds until all of a limit is available again.
+    pub reset_after_ms: Option<u64>,
     /// The number that the request carried.
     pub opaque: Option<u32>,
     /// The item was marked stale (`X`).
@@ -24,6 +30,8 @@ pub struct Facts {
     pub has_lease: bool,
     /// Another client has that lease (`Z`).
     pub lease_is_taken: bool,
+    /// The next change of the key will be announced (`A`).
+    pub is_announced: bool,
 }
 
 /// One reply line. Of the text of a line, what is no UTF-8 is replaced.
@@ -48,6 +56,12 @@ pub enum Reply {
     NotFound(Facts),
     /// `MN`.
     Noop,
+    /// `MI`: the number of the connection's subscription.
+    Subscribed(u64),
+    /// `IN`: the keys that were announced by these numbers have changed.
+    Changed(Vec<u64>),
+    /// `IN *`: every key may have changed.
+    AllChanged,
     /// `ME`: the item's metadata, as the line has it after the key.
     Debug(String),
     /// `OK`.
@@ -134,6 +148,12 @@ fn reply(line: &[u8]) -> Result<Reply, Malformed> {
         b"EX" => Reply::Exists(facts(rest, line)?),
         b"NF" => Reply::NotFound(facts(rest, line)?),
         b"MN" => Reply::Noop,
+        b"MI" => Reply::Subscribed(number(rest).ok_or_else(|| Malformed::Number(text(line)))?),
+        b"IN" if rest == b"*" => Reply::AllChanged,
+        b"IN" => {
+            let numbers = rest.split(|byte| *byte == b' ').map(number).collect::<Option<Vec<u64>>>();
+            Reply::Changed(numbers.ok_or_else(|| Malformed::Number(text(line)))?)
+        }
         b"ME" => Reply::Debug(text(split_word(rest).1)),
         b"OK" => Reply::Ok,
         b"VERSION" => Reply::Version(text(rest)),
@@ -163,10 +183,14 @@ fn facts(flags: &[u8], line: &[u8]) -> Result<Facts, Malformed> {
             b'c' => facts.cas = Some(number(argument).ok_or_else(bad)?),
             b'f' => facts.flags = Some(number(argument).ok_or_else(bad)?),
             b't' => facts.ttl_s = Some(number(argument).ok_or_else(bad)?),
+            b'r' => facts.remaining = Some(number(argument).ok_or_else(bad)?),
+            b'w' => facts.retry_after_ms = Some(number(argument).ok_or_else(bad)?),
+            b'a' => facts.reset_after_ms = Some(number(argument).ok_or_else(bad)?),
             b'O' => facts.opaque = Some(number(argument).ok_or_else(bad)?),
             b'X' => facts.is_stale = true,
             b'W' => facts.has_lease = true,
             b'Z' => facts.lease_is_taken = true,
+            b'A' => facts.is_announced = true,
             _ => {}
         }
     }
@@ -228,9 +252,21 @@ mod tests {
         assert_eq!(one(b"EN\r\n"), Reply::Miss(Facts::default()));
         let opaque = Facts { opaque: Some(12), ..Facts::default() };
         assert_eq!(one(b"NF O12\r\n"), Reply::NotFound(opaque));
+        let limit = Facts {
+            remaining: Some(0),
+            retry_after_ms: Some(-1),
+            reset_after_ms: Some(9),
+            ..Facts::default()
+        };
+        assert_eq!(one(b"NS r0 w-1 a9\r\n"), Reply::NotStored(limit));
         assert_eq!(one(b"NS\n"), Reply::NotStored(Facts::default()));
         assert_eq!(one(b"EX c0\r\n").facts().and_then(|facts| facts.cas), Some(0));
         assert_eq!(one(b"MN\r\n"), Reply::Noop);
+        assert_eq!(one(b"MI 18446744073709551615\r\n"), Reply::Subscribed(u64::MAX));
+        assert_eq!(one(b"IN 5\r\n"), Reply::Changed(vec![5]));
+        assert_eq!(one(b"IN 5 18446744073709551615 7\r\n"), Reply::Changed(vec![5, u64::MAX, 7]));
+        assert_eq!(one(b"IN *\r\n"), Reply::AllChanged);
+        assert!(one(b"HD A c7\r\n").facts().is_some_and(|facts| facts.is_announced));
         assert_eq!(one(b"ME key exp=-1 la=0\r\n"), Reply::Debug("exp=-1 la=0".into()));
         assert_eq!(one(b"OK\r\n"), Reply::Ok);
         assert_eq!(one(b"VERSION 1.6.45\r\n"), Reply::Version("1.6.45".into()));
@@ -259,7 +295,17 @@ mod tests {
         for bad in ["VA\r\n", "VA x\r\n", "VA -1\r\n", "VA +1\r\n", "VA 99999999999999999999\r\n"] {
             assert!(matches!(parse(bad.as_bytes()), Err(Malformed::Number(_))), "{bad}");
         }
-        for bad in ["HD c\r\n", "HD c-1\r\n", "HD f4294967296\r\n", "HD tx\r\n", "EN Oab\r\n"] {
+        for bad in [
+            "MI\r\n",
+            "MI x\r\n",
+            "IN\r\n",
+            "IN 5 x\r\n",
+            "HD c\r\n",
+            "HD c-1\r\n",
+            "HD f4294967296\r\n",
+            "HD tx\r\n",
+            "EN Oab\r\n",
+        ] {
             assert!(matches!(parse(bad.as_bytes()), Err(Malformed::Number(_))), "{bad}");
         }
         for bad in ["\r\n", "HDx\r\n", "hd\r\n", "VALUE a 0 1\r\n", "\0\r\n"] {

@@ -1,7 +1,10 @@
 //! Requests, and how each is encoded: meta text where it has a word, classic text for the rest.
 
+use larder_rate::{Algorithm, Limit};
+
 use super::outbox::Outbox;
 use crate::key::Key;
+use crate::login::Login;
 
 /// One request to one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,14 +17,24 @@ pub enum Request<'a> {
     Delete(Delete<'a>),
     /// `ma`: changes a counter.
     Arith(Arith<'a>),
+    /// `ml`: asks whether a cost passes a limit. Larder's own; memcached refuses it.
+    Check(Check<'a>),
     /// `me`: shows an item's metadata without counting as an access.
     Debug(Key<'a>),
     /// `mn`: is answered once everything before it is.
     Noop,
+    /// `mi`: wants to be told of changes of the keys that are announced to this connection. Larder knows it.
+    Subscribe,
     /// `flush_all`: invalidates all items, now or after so many seconds.
     FlushAll(u32),
     /// `version`.
     Version,
+    /// A login: a `set` of user, blank and password, of any key.
+    Login(&'a Login),
+    /// `lru_crawler metadump`: lists all items, by a walk over the whole index.
+    Metadump,
+    /// `watch`, with the classes to show. It must hold no control bytes.
+    Watch(&'a str),
     /// `stats`, with an argument that may be empty. It must hold no control bytes.
     Stats(&'a str),
 }
@@ -50,6 +63,9 @@ pub struct Get<'a> {
     pub recache: Option<i32>,
     /// Wants no value if the item still has this cas unique. A server older than memcached 1.6.40 ignores it.
     pub unless_cas: Option<u64>,
+    /// Wants the next change of the key to be announced: to the subscription with the first number, by the second
+    /// one. Only a server that has this subscription knows it.
+    pub announce: Option<(u64, u64)>,
     /// A miss is not answered.
     pub quiet: bool,
 }
@@ -68,6 +84,7 @@ impl<'a> Get<'a> {
             vivify: None,
             recache: None,
             unless_cas: None,
+            announce: None,
             quiet: false,
         }
     }
@@ -125,6 +142,15 @@ pub struct Store<'a> {
     pub quiet: bool,
 }
 
+/// How long an item lives that is marked stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stale {
+    /// As long as it would have lived.
+    Unchanged,
+    /// So long (an expiry).
+    For(i32),
+}
+
 /// A removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delete<'a> {
@@ -132,8 +158,8 @@ pub struct Delete<'a> {
     pub key: Key<'a>,
     /// Only if the item has this cas unique.
     pub compare: Option<u64>,
-    /// Marks the item stale instead, for so long (an expiry): the next reader has the lease to renew it.
-    pub stale_for: Option<i32>,
+    /// Marks the item stale instead: the next reader has the lease to renew it.
+    pub stale: Option<Stale>,
     /// Success is not answered.
     pub quiet: bool,
 }
@@ -157,6 +183,17 @@ pub struct Arith<'a> {
     pub quiet: bool,
 }
 
+/// A question whether a cost passes a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check<'a> {
+    /// The key of the item that holds the limit's state.
+    pub key: Key<'a>,
+    /// The limit. A burst must be 1 or more.
+    pub limit: Limit,
+    /// How much is to pass; 0 counts nothing.
+    pub cost: u64,
+}
+
 impl<'a> Request<'a> {
     /// Appends the request to `out`. A meta request carries `opaque`, which its reply repeats.
     pub fn encode(&self, opaque: Option<u32>, out: &mut Outbox<'a>) {
@@ -165,13 +202,22 @@ impl<'a> Request<'a> {
             Request::Store(store) => store.encode(opaque, out),
             Request::Delete(delete) => delete.encode(opaque, out.lines()),
             Request::Arith(arith) => arith.encode(opaque, out.lines()),
+            Request::Check(check) => check.encode(opaque, out.lines()),
             Request::Debug(key) => {
                 let lines = out.lines();
                 head(lines, b"me ", key);
                 flag(lines, key.is_base64(), b'b');
                 lines.extend_from_slice(b"\r\n");
             }
+            Request::Subscribe => out.lines().extend_from_slice(b"mi\r\n"),
             Request::Noop => out.lines().extend_from_slice(b"mn\r\n"),
+            Request::Metadump => out.lines().extend_from_slice(b"lru_crawler metadump hash\r\n"),
+            Request::Watch(classes) => {
+                let lines = out.lines();
+                lines.extend_from_slice(b"watch ");
+                lines.extend_from_slice(classes.as_bytes());
+                lines.extend_from_slice(b"\r\n");
+            }
             Request::Version => out.lines().extend_from_slice(b"version\r\n"),
             Request::FlushAll(delay) => {
                 let lines = out.lines();
@@ -181,6 +227,15 @@ impl<'a> Request<'a> {
                     digits(lines, *delay);
                 }
                 lines.extend_from_slice(b"\r\n");
+            }
+            Request::Login(login) => {
+                let message = login.message();
+                let lines = out.lines();
+                lines.extend_from_slice(b"set login 0 0 ");
+                digits(lines, message.len());
+                lines.extend_from_slice(b"\r\n");
+                out.value(message);
+                out.lines().extend_from_slice(b"\r\n");
             }
             Request::Stats(argument) => {
                 let lines = out.lines();
@@ -207,6 +262,11 @@ impl Get<'_> {
         token(out, b'R', self.recache);
         token(out, b'T', self.touch);
         token(out, b'C', self.unless_cas);
+        if let Some((subscription, by)) = self.announce {
+            token(out, b'A', Some(subscription));
+            out.push(b':');
+            digits(out, by);
+        }
         flag(out, self.ttl, b't');
         flag(out, self.quiet, b'q');
         token(out, b'O', opaque);
@@ -242,8 +302,12 @@ impl Delete<'_> {
         head(out, b"md ", &self.key);
         flag(out, self.key.is_base64(), b'b');
         token(out, b'C', self.compare);
-        flag(out, self.stale_for.is_some(), b'I');
-        token(out, b'T', self.stale_for);
+        flag(out, self.stale.is_some(), b'I');
+        let exptime = match self.stale {
+            Some(Stale::For(exptime)) => Some(exptime),
+            Some(Stale::Unchanged) | None => None,
+        };
+        token(out, b'T', exptime);
         flag(out, self.quiet, b'q');
         token(out, b'O', opaque);
         out.extend_from_slice(b"\r\n");
@@ -265,6 +329,24 @@ impl Arith<'_> {
         flag(out, self.quiet, b'q');
         // The value last of what is wanted, so that `t` sees a new expiry.
         out.extend_from_slice(b" t c v");
+        token(out, b'O', opaque);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+impl Check<'_> {
+    fn encode(&self, opaque: Option<u32>, out: &mut Vec<u8>) {
+        head(out, b"ml ", &self.key);
+        flag(out, self.key.is_base64(), b'b');
+        token(out, b'L', Some(self.limit.count.max(1)));
+        token(out, b'P', Some(self.limit.period_ms()));
+        match self.limit.algorithm {
+            Algorithm::FixedWindow => out.extend_from_slice(b" MF"),
+            Algorithm::SlidingWindow => out.extend_from_slice(b" MS"),
+            Algorithm::Gcra { burst } => token(out, b'B', Some(burst)),
+        }
+        token(out, b'D', Some(self.cost));
+        out.extend_from_slice(b" r w a");
         token(out, b'O', opaque);
         out.extend_from_slice(b"\r\n");
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use larder_client::{Address, Client, Options, Server};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Nothing here takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -13,6 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A server that runs; killed when dropped.
 pub struct Daemon {
     child: Child,
+    program: PathBuf,
+    args: Vec<String>,
     folder: PathBuf,
     pub name: &'static str,
     pub address: Address,
@@ -59,24 +62,39 @@ pub fn each_on_unix_socket() -> Vec<Daemon> {
 
 impl Daemon {
     fn start(name: &'static str, program: &Path, args: &[&str], unix: bool) -> Daemon {
+        let args = args.iter().map(|arg| arg.to_string()).collect();
+        Daemon::start_at(name, program.to_path_buf(), args, unix, None)
+    }
+
+    /// Starts on a port of the kernel's choice, or on this one.
+    fn start_at(
+        name: &'static str,
+        program: PathBuf,
+        args: Vec<String>,
+        unix: bool,
+        port: Option<u16>,
+    ) -> Daemon {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let folder = format!("larder-client-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
         let folder = std::env::temp_dir().join(folder);
         std::fs::create_dir(&folder).expect("the temporary directory can be written");
         let (socket, port_file) = (folder.join("socket"), folder.join("port"));
-        let mut command = Command::new(program);
+        let mut command = Command::new(&program);
         command.env_clear().env("MEMCACHED_PORT_FILENAME", &port_file).stdin(Stdio::null());
-        command.args(["-m", "256", "-t", "2", "-u", "root", "-U", "0"]).args(args);
+        command.args(["-m", "256", "-t", "2", "-u", "root", "-U", "0"]).args(&args);
         if name == "larder" {
             command.args(["--ssd", "none"]);
         }
         match unix {
             true => command.arg("-s").arg(&socket),
-            false => command.args(["-p", "-1", "-l", "127.0.0.1"]),
+            false => {
+                let port = port.map_or("-1".to_string(), |port| port.to_string());
+                command.args(["-p", &port, "-l", "127.0.0.1"])
+            }
         };
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
         let address = Address::Unix(socket.clone());
-        let mut daemon = Daemon { child, folder, name, address };
+        let mut daemon = Daemon { child, program, args, folder, name, address };
         let began = Instant::now();
         while !(unix && socket.exists() || !unix && port_file.exists()) {
             assert!(began.elapsed() < PATIENCE, "{name} does not start");
@@ -99,6 +117,17 @@ impl Daemon {
         Client::new([self.server()], options).expect("there is a server")
     }
 
+    /// Starts the same program again on the same port, after it was killed. It has no items.
+    pub fn restart(&mut self) {
+        let Address::Tcp { port, .. } = self.address else { panic!("on TCP only") };
+        *self = Daemon::start_at(self.name, self.program.clone(), self.args.clone(), false, Some(port));
+    }
+
+    /// Sends a signal to the server's process.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
     pub fn kill(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("a child");
@@ -107,6 +136,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        // Also ends one that is stopped.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);

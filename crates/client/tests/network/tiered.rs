@@ -257,3 +257,98 @@ fn a_restarted_server_that_gives_out_the_same_cas_uniques_is_not_believed() {
     sleep(FRESH + Duration::from_millis(50));
     assert_eq!(value_of(&tiered, b"k"), found(b"new", Source::Server));
 }
+
+#[test]
+fn many_keys_take_one_request_of_those_that_shared_memory_lacks() {
+    for daemon in each(&[]) {
+        let (tiered, other) =
+            (host(&daemon, TieredOptions { fresh: LONG, ..options() }), daemon.client(Options::default()));
+        let items: Vec<(String, Vec<u8>)> = (0..50u8).map(|n| (format!("k{n}"), vec![n; 100])).collect();
+        assert!(other.set_many(&items, Put { flags: 3, exptime: 0 }).iter().all(Result::is_ok));
+        let keys: Vec<&str> = items.iter().map(|(key, _)| key.as_str()).chain(["none"]).collect();
+        let mut asked = 0;
+        for turn in 0..2 {
+            let found = tiered.get_many(&keys);
+            for ((_, value), found) in items.iter().zip(&found) {
+                let found = found.as_ref().expect("up").as_ref().expect("it is there");
+                assert_eq!((&found.value, found.flags), (value, 3), "{}", daemon.name);
+                asked += u64::from(found.source == Source::Server);
+            }
+            assert!(matches!(found.last(), Some(Ok(None))), "{}", daemon.name);
+            // Some keys refuse each other's fills.
+            assert!(asked >= 50 && asked <= 50 + turn * 15, "{}: {asked} asked", daemon.name);
+        }
+        assert_eq!(stat(&other, "get_hits"), asked, "{}", daemon.name);
+        assert!(tiered.delete_many(&keys).iter().take(50).all(|was_there| matches!(was_there, Ok(true))));
+        assert!(tiered.get_many(&keys).iter().all(|found| matches!(found, Ok(None))), "{}", daemon.name);
+        assert!(tiered.set_many(&items, Put::default()).iter().all(Result::is_ok));
+        let kept = keys.iter().filter(|key| tiered.peek(key.as_bytes(), |_, _| ()).is_some()).count();
+        assert!(kept > 35, "{}: {kept} kept", daemon.name);
+    }
+}
+
+#[test]
+fn any_change_is_seen_at_once_on_its_host() {
+    for daemon in each(&[]) {
+        let tiered = host(&daemon, TieredOptions { fresh: LONG, ..options() });
+        tiered.set(b"k", b"1", Put::default()).expect("stored");
+        assert_eq!(tiered.peek(b"k", |_, value| value.to_vec()), Some(b"1".to_vec()), "{}", daemon.name);
+        tiered.change(b"k", |client| client.append(b"k", b"2")).expect("appended");
+        assert_eq!(tiered.peek(b"k", |_, value| value.to_vec()), None, "{}", daemon.name);
+        assert_eq!(value_of(&tiered, b"k"), found(b"12", Source::Server), "{}", daemon.name);
+    }
+}
+
+#[test]
+fn a_created_value_brings_its_own_flags() {
+    for daemon in each(&[]) {
+        let tiered = host(&daemon, TieredOptions { fresh: LONG, ..options() });
+        let create = || Ok::<_, ()>((b"v".to_vec(), 9));
+        for source in [Source::Created, Source::L1] {
+            let made = tiered.get_or_create_with(b"k", 0, create).expect("created");
+            assert_eq!((made.flags, made.source), (9, source), "{}", daemon.name);
+        }
+        assert_eq!(tiered.client().get(b"k").expect("up").map(|item| item.flags), Some(9), "{}", daemon.name);
+    }
+}
+
+#[test]
+fn a_client_that_closed_its_idle_connections_makes_new_ones() {
+    for daemon in each(&[]) {
+        let (client, other) = (daemon.client(Options::default()), daemon.client(Options::default()));
+        client.set(b"k", b"v", Put::default()).expect("stored");
+        let open = stat(&other, "curr_connections");
+        client.close_idle();
+        let closed = || stat(&other, "curr_connections") < open;
+        assert!(
+            (0..200).any(|_| closed() || {
+                sleep(Duration::from_millis(10));
+                false
+            }),
+            "{}",
+            daemon.name
+        );
+        assert!(client.get(b"k").expect("up").is_some(), "{}", daemon.name);
+    }
+}
+
+#[test]
+fn readers_leave_the_lease_of_a_stale_item_to_those_that_create() {
+    for daemon in each(&[]) {
+        let (reader, other) = (host(&daemon, options()), daemon.client(Options::default()));
+        for (key, is_batch) in [(b"one", false), (b"two", true)] {
+            other.set(key, b"old", Put::default()).expect("stored");
+            other.invalidate(key, 60).expect("marked");
+            for _ in 0..3 {
+                let read = match is_batch {
+                    true => reader.get_many(&[key]).remove(0),
+                    false => reader.get(key),
+                };
+                assert_eq!(read.expect("it answers").map(|cached| cached.value), Some(b"old".to_vec()));
+            }
+            let created = reader.get_or_create(key, Put::default(), || Ok::<_, ()>(b"new".to_vec()));
+            let created = created.map(|cached| (cached.value, cached.source));
+            assert_eq!(created, Ok((b"new".to_vec(), Source::Created)), "{}", daemon.name);
+        }
+    }
+}

@@ -59,20 +59,53 @@ pub fn metadump_line(
     out.push(b'\n');
 }
 
+/// Returns whether a key can stand in a line as it is, as every key of the text protocol can. The binary protocol
+/// stores others, too, which could end the line and begin another.
+fn is_word(key: &[u8]) -> bool {
+    !key.iter().any(|byte| matches!(byte, b' ' | b'\r' | b'\n'))
+}
+
 /// One item of `mgdump`: the request that would read it.
 pub fn mgdump_line(out: &mut Vec<u8>, key: &[u8], key_is_binary: bool) {
     out.extend_from_slice(b"mg ");
-    push_marked_key(out, key, key_is_binary);
+    push_marked_key(out, key, key_is_binary || !is_word(key));
     out.extend_from_slice(b"\r\n");
 }
 
-/// One item of `stats cachedump`. `exp_unix` is 0 for an item that never expires.
+/// One item of `stats cachedump`, whose key is encoded as metadump's if a line could not hold it. `exp_unix` is 0
+/// for an item that never expires.
 pub fn cachedump_line(out: &mut Vec<u8>, key: &[u8], value_len: u32, exp_unix: u64) {
     out.extend_from_slice(b"ITEM ");
-    out.extend_from_slice(key);
+    if is_word(key) {
+        out.extend_from_slice(key);
+    } else {
+        uri_encode(out, key);
+    }
     out.extend_from_slice(b" [");
     number::push(out, value_len);
     out.extend_from_slice(b" b; ");
     number::push(out, exp_unix);
     out.extend_from_slice(b" s]\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_ends_its_line() {
+        for key in [&b"a\r\nflush_all"[..], b"a b", b"\nEND"] {
+            let (mut mgdump, mut cachedump) = (Vec::new(), Vec::new());
+            mgdump_line(&mut mgdump, key, false);
+            cachedump_line(&mut cachedump, key, 1, 0);
+            assert!(mgdump.starts_with(b"mg ") && mgdump.ends_with(b" b\r\n"), "{}", mgdump.escape_ascii());
+            for line in [mgdump, cachedump] {
+                let (text, end) = line.split_at(line.len() - 2);
+                assert!(end == b"\r\n" && !text.iter().any(u8::is_ascii_control), "{}", text.escape_ascii());
+            }
+        }
+        let mut line = Vec::new();
+        mgdump_line(&mut line, "k\u{e9}\ty".as_bytes(), false);
+        assert_eq!(line, "mg k\u{e9}\ty\r\n".as_bytes());
+    }
 }

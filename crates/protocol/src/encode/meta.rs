@@ -15,7 +15,14 @@ pub(super) struct MetaReply<'a> {
 
 /// `VA <bytes>` or `HD`, then flags, then the state of the refill race: `Z`, `X`, `W` in this order.
 #[inline]
-pub(super) fn hit_head(out: &mut Vec<u8>, flags: &[u8], key: &[u8], item: &ItemInfo, with_value: bool) {
+pub(super) fn hit_head(
+    out: &mut Vec<u8>,
+    flags: &[u8],
+    leased: bool,
+    key: &[u8],
+    item: &ItemInfo,
+    with_value: bool,
+) {
     if with_value {
         out.extend_from_slice(b"VA ");
         number::push(out, item.value_len);
@@ -37,6 +44,7 @@ pub(super) fn hit_head(out: &mut Vec<u8>, flags: &[u8], key: &[u8], item: &ItemI
             // Where these stand says which time to live the `t`s see: before them the old one, after them the
             // new.
             Some(b'T' | b'N') => ttl_s = item.ttl_after_s,
+            Some(b'A') if leased => out.extend_from_slice(b" A"),
             _ => {}
         }
     }
@@ -49,9 +57,12 @@ pub(super) fn hit_head(out: &mut Vec<u8>, flags: &[u8], key: &[u8], item: &ItemI
 }
 
 /// `EN` and what can be said without an item.
-pub(super) fn miss(out: &mut Vec<u8>, flags: &[u8], base64: bool, key: &[u8]) {
+pub(super) fn miss(out: &mut Vec<u8>, flags: &[u8], leased: bool, base64: bool, key: &[u8]) {
     out.extend_from_slice(b"EN");
     reflect(out, flags, base64, key);
+    if leased {
+        out.extend_from_slice(b" A");
+    }
     out.extend_from_slice(b"\r\n");
 }
 
@@ -150,13 +161,13 @@ fn ttl(out: &mut Vec<u8>, ttl_s: Option<u32>) {
 }
 
 #[inline]
-fn push_token(out: &mut Vec<u8>, token: &[u8]) {
+pub(super) fn push_token(out: &mut Vec<u8>, token: &[u8]) {
     out.push(b' ');
     out.extend_from_slice(token);
 }
 
 /// ` k<key>`, or ` k<base64> b`: the `b` stands right after the key, wherever it stood in the request.
-fn push_key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
+pub(super) fn push_key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
     out.extend_from_slice(b" k");
     push_marked_key(out, key, binary);
 }

@@ -10,6 +10,9 @@ use crate::request::{Admin, Automove, Clock, Crawler, Lru, Request, ShutdownMode
 use crate::text;
 use crate::token::{self, Tokens};
 
+/// The beginning of a TLS record with a handshake (RFC 8446, section 5.1).
+const TLS_HANDSHAKE: &[u8] = b"\x16\x03";
+
 /// Parses a line whose verb is none of the data commands.
 pub(super) fn parse<'a>(frame: Frame<'a>, verb: &'a [u8], mut tokens: Tokens<'a>) -> Step<'a> {
     let noreply = is_noreply(frame.line);
@@ -22,9 +25,10 @@ pub(super) fn parse<'a>(frame: Frame<'a>, verb: &'a [u8], mut tokens: Tokens<'a>
         b"lru" => lru(tokens).map(|command| Admin::Lru(command, how())),
         b"slabs" => slabs(tokens).map(|command| Admin::Slabs(command, how())),
         b"lru_crawler" => crawler(tokens).map(|command| Admin::Crawler(command, how())),
-        b"watch" => Ok(Admin::Watch(watch(tokens), reply(Verb::Admin, false))),
+        b"watch" => Ok(Admin::Watch(watch(tokens), how())),
         b"extstore" => extstore(tokens).map(|(option, value)| Admin::Extstore(option, value, how())),
         b"refresh_certs" => Ok(Admin::RefreshCerts(how())),
+        b"config" => cluster(tokens).map(|()| Admin::Cluster(how())),
         b"debugtime" => clock(tokens.next()).map(|clock| Admin::DebugTime(clock, how())),
         _ => return unknown(frame, tokens, noreply),
     };
@@ -34,9 +38,11 @@ pub(super) fn parse<'a>(frame: Frame<'a>, verb: &'a [u8], mut tokens: Tokens<'a>
     }
 }
 
-/// No such verb. A browser that was talked into speaking to a cache gets nothing to read.
+/// No such verb. A browser that was talked into speaking to a cache gets nothing to read, and what it hides in the
+/// first message of TLS is not executed.
 fn unknown<'a>(frame: Frame<'a>, arguments: Tokens<'a>, noreply: bool) -> Step<'a> {
-    if !arguments.rest().is_empty() && token::last(frame.line).starts_with(b"HTTP/") {
+    let is_http = !arguments.rest().is_empty() && token::last(frame.line).starts_with(b"HTTP/");
+    if is_http || frame.line.starts_with(TLS_HANDSHAKE) {
         return Step::Close;
     }
     frame.reject(text::ERROR, noreply)
@@ -48,6 +54,13 @@ fn memory_limit(megabytes: Option<&[u8]>) -> Result<u32, &'static str> {
         Some(..8) => Err(text::MEMLIMIT_TOO_SMALL),
         Some(1_000_000_001..) => Err(text::MEMLIMIT_NOT_BYTES),
         Some(megabytes) => Ok(megabytes),
+    }
+}
+
+fn cluster(mut tokens: Tokens<'_>) -> Result<(), &'static str> {
+    match (tokens.next(), tokens.next(), tokens.next()) {
+        (Some(b"get"), Some(b"cluster"), None) => Ok(()),
+        _ => Err(text::ERROR),
     }
 }
 

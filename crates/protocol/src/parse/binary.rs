@@ -207,6 +207,7 @@ impl<'a> Fields<'a> {
             new_cas: None,
             value: true,
             no_bump: false,
+            announce: false,
             reply: self.reply,
         }
     }

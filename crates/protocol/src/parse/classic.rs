@@ -58,6 +58,7 @@ fn read<'a>(keys: Keys<'a>, touch: Option<Exptime>, with_cas: bool) -> Get<'a> {
         new_cas: None,
         value: true,
         no_bump: false,
+        announce: false,
         reply: Reply::Classic { verb: Verb::Get, noreply: false, with_cas },
     }
 }

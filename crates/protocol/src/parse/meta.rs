@@ -28,24 +28,38 @@ fn key_and_flags<'a>(
 }
 
 fn reply<'a>(verb: Verb, flags: Tokens<'a>, found: &Flags) -> Reply<'a> {
-    Reply::Meta { verb, flags: flags.rest(), quiet: found.quiet, base64: found.base64, value: found.value }
+    Reply::Meta {
+        verb,
+        flags: flags.rest(),
+        quiet: found.quiet,
+        base64: found.base64,
+        value: found.value,
+        leased: false,
+    }
 }
 
-/// Key and flags of `mg` and `md`, whose faults are told alike; or the line that tells the fault.
-#[inline]
-fn key_and_known_flags<'a>(tokens: &mut Tokens<'a>) -> Result<(Key<'a>, Flags), &'static str> {
-    let key = tokens.next().ok_or(text::BAD_FORMAT)?;
-    let (key, found) = key_and_flags(key, *tokens, 2)?;
-    if found.opaque_too_long { Err(text::META_OPAQUE_TOO_LONG) } else { Ok((key, found)) }
+/// Returns key and flags of `md` and `ma`, which have one line for whatever is wrong with a single flag.
+fn key_and_flags_alike<'a>(key: &'a [u8], tokens: Tokens<'a>) -> Result<(Key<'a>, Flags), &'static str> {
+    if key.len() > LIMITS.key_bytes_max {
+        return Err(text::BAD_FORMAT);
+    }
+    key_and_flags(key, tokens, 2)
+        .map_err(|line| if line == text::META_TOO_MANY { line } else { text::META_INVALID_OR_DUPLICATE })
 }
 
 /// `mg <key> <flag>*`
 #[inline]
 pub(super) fn get<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
-    let (key, found) = match key_and_known_flags(&mut tokens) {
+    let Some(key) = tokens.next() else {
+        return frame.reject(text::BAD_FORMAT, false);
+    };
+    let (key, found) = match key_and_flags(key, tokens, 2) {
         Ok(read) => read,
         Err(line) => return frame.reject(line, false),
     };
+    if found.opaque_too_long {
+        return frame.reject(text::META_OPAQUE_TOO_LONG, false);
+    }
     frame.request(Request::Get(Get {
         keys: Keys::one(key),
         touch: found.touch,
@@ -55,6 +69,7 @@ pub(super) fn get<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
         new_cas: found.new_cas,
         value: found.value,
         no_bump: found.no_bump,
+        announce: found.announce,
         reply: reply(Verb::Get, tokens, &found),
     }))
 }
@@ -109,10 +124,16 @@ pub(super) fn store<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 
 /// `md <key> <flag>*`
 pub(super) fn delete<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
-    let (key, found) = match key_and_known_flags(&mut tokens) {
+    let Some(key) = tokens.next() else {
+        return frame.reject(text::BAD_FORMAT, false);
+    };
+    let (key, found) = match key_and_flags_alike(key, tokens) {
         Ok(read) => read,
         Err(line) => return frame.reject(line, false),
     };
+    if found.opaque_too_long {
+        return frame.reject(text::META_OPAQUE_TOO_LONG, false);
+    }
     frame.request(Request::Delete(Delete {
         key,
         compare: found.compare,
@@ -129,8 +150,9 @@ pub(super) fn arith<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
     let Some(key) = tokens.next() else {
         return frame.reject(text::BAD_FORMAT, false);
     };
-    let Ok((key, found)) = key_and_flags(key, tokens, 2) else {
-        return frame.reject(text::META_ARITH_INVALID, false);
+    let (key, found) = match key_and_flags_alike(key, tokens) {
+        Ok(read) => read,
+        Err(line) => return frame.reject(line, false),
     };
     let decrement = match found.mode {
         None | Some(b'I' | b'+') => false,
@@ -155,6 +177,11 @@ pub(super) fn arith<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
 /// `mn`, whatever follows.
 pub(super) fn noop(frame: Frame<'_>) -> Step<'_> {
     frame.request(Request::Noop(reply(Verb::Noop, Tokens::new(&[]), &Flags::default())))
+}
+
+/// `mi`, whatever follows.
+pub(super) fn subscribe(frame: Frame<'_>) -> Step<'_> {
+    frame.request(Request::Subscribe(classic::reply(Verb::Admin, false)))
 }
 
 /// `me <key> [b]`

@@ -2,7 +2,7 @@
 
 use super::number;
 use crate::limits::LIMITS;
-use crate::request::Exptime;
+use crate::request::{Exptime, Lease};
 use crate::text;
 use crate::token::Tokens;
 
@@ -15,6 +15,7 @@ pub(super) struct Flags {
     pub(super) no_bump: bool,
     pub(super) stale: bool,
     pub(super) empty_value: bool,
+    pub(super) announce: bool,
     pub(super) opaque_too_long: bool,
     pub(super) vivify: Option<Exptime>,
     pub(super) touch: Option<Exptime>,
@@ -87,6 +88,10 @@ impl Flags {
         match letter {
             b'k' | b's' | b't' | b'c' | b'f' | b'h' | b'l' | b'P' | b'L' => {}
             b'O' => self.opaque_too_long = 1 + argument.len() > LIMITS.opaque_bytes_max,
+            b'A' => {
+                self.announce = true;
+                Lease::read(argument).ok_or(Fault::Token(text::META_BAD_TOKEN))?;
+            }
             b'b' => self.base64 = true,
             b'v' => self.value = true,
             b'q' => self.quiet = true,

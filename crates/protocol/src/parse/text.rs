@@ -4,7 +4,7 @@ use memchr::memchr;
 
 use super::frame::Frame;
 use super::step::Step;
-use super::{admin, classic, meta};
+use super::{admin, classic, limit, meta};
 use crate::limits::LIMITS;
 use crate::reject::Reject;
 use crate::reply::{Reply, Verb};
@@ -58,6 +58,8 @@ fn by_verb(frame: Frame<'_>) -> Step<'_> {
         b"ma" => meta::arith(frame, tokens),
         b"mn" => meta::noop(frame),
         b"me" => meta::debug(frame, tokens),
+        b"ml" => limit::parse(frame, tokens),
+        b"mi" => meta::subscribe(frame),
         b"version" => frame.request(Request::Version(classic::reply(Verb::Version, false))),
         b"quit" => frame.request(Request::Quit(classic::reply(Verb::Quit, false))),
         b"stats" => {
@@ -73,7 +75,14 @@ fn by_verb(frame: Frame<'_>) -> Step<'_> {
 /// which did work for long.
 fn shortest(line: &[u8], len: usize) -> Step<'_> {
     if line == b"mn" {
-        let reply = Reply::Meta { verb: Verb::Noop, flags: &[], quiet: false, base64: false, value: false };
+        let reply = Reply::Meta {
+            verb: Verb::Noop,
+            flags: &[],
+            quiet: false,
+            base64: false,
+            value: false,
+            leased: false,
+        };
         return Step::Request { request: Request::Noop(reply), len };
     }
     Step::Reject { reject: Reject::line(text::BAD_FORMAT, false), len, swallow: 0, close: false }

@@ -22,6 +22,8 @@ pub enum Admin<'a> {
     Extstore(&'a [u8], &'a [u8], Reply<'a>),
     /// `refresh_certs`
     RefreshCerts(Reply<'a>),
+    /// `config get cluster`: which servers share the keys.
+    Cluster(Reply<'a>),
     /// `debugtime ...`: exists only in test servers; others answer `ERROR`.
     DebugTime(Clock, Reply<'a>),
 }
@@ -132,6 +134,18 @@ impl WatchClasses {
         self.0 & other.0 == other.0
     }
 
+    /// Whether this set holds any of `other`.
+    #[inline]
+    pub fn meets(self, other: WatchClasses) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Returns the classes of both sets.
+    #[must_use]
+    pub const fn and(self, other: WatchClasses) -> WatchClasses {
+        WatchClasses(self.0 | other.0)
+    }
+
     pub(crate) fn named(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"rawcmds" => Self::RAWCMDS,
@@ -170,6 +184,7 @@ impl<'a> Admin<'a> {
             | Admin::Watch(_, reply)
             | Admin::Extstore(_, _, reply)
             | Admin::RefreshCerts(reply)
+            | Admin::Cluster(reply)
             | Admin::DebugTime(_, reply) => reply,
         }
     }

@@ -83,7 +83,7 @@ pub const TEXT: &[&[u8]] = &[
     b"slabs reassign 1 2\r\nslabs reassign x 2\r\nslabs automove 0\r\nslabs automove 3\r\nslabs automove invalid\r\nslabs automove ratio 0.8\r\nslabs\r\n",
     b"lru_crawler enable\r\nlru_crawler disable\r\nlru_crawler sleep 1000001\r\nlru_crawler sleep 10\r\nlru_crawler tocrawl 5\r\nlru_crawler tocrawl x\r\n",
     b"lru_crawler crawl 1,2\r\nlru_crawler metadump all\r\nlru_crawler mgdump hash\r\nlru_crawler\r\nlru_crawler metadump\r\n",
-    b"watch\r\nwatch fetchers mutations\r\nwatch foo\r\nextstore item_age 5\r\nextstore free_memchunks 1 2\r\nextstore x 1\r\nextstore max_frag 0.8\r\nrefresh_certs\r\n",
+    b"watch\r\nwatch fetchers mutations\r\nwatch foo\r\nextstore item_age 5\r\nextstore free_memchunks 1 2\r\nextstore x 1\r\nextstore max_frag 0.8\r\nrefresh_certs\r\nconfig get cluster\r\nconfig get\r\n",
     b"debugtime p\r\ndebugtime r\r\ndebugtime -30\r\ndebugtime\r\ndebugtime x\r\n",
     b"mg a\r\nmg a v s t f c k h l Oabc q\r\nmg YWJj b k\r\nmg YWJ b\r\nmg a v v\r\nmg a ?\r\nmg a \x80\r\nmg\r\n",
     b"mg a N30 R10 T5 C7 E9 u P L\r\nmg a Tx\r\nmg a T\r\nmg a Nx Jx\r\nmg a Fx\r\nmg a Jx Fx\r\n",
@@ -91,7 +91,10 @@ pub const TEXT: &[&[u8]] = &[
     b"ms a 2 MA N5 C0\r\nhi\r\nms a 2 MP C4\r\nhi\r\nms a 2 MR C4\r\nhi\r\nms a 2 MR\r\nhi\r\nms a 2 MZ\r\nhi\r\nms a 2 Z\r\nhi\r\nmn\r\n",
     b"md a\r\nmd a q I T30 C4 E5 x k O1\r\nmd a z\r\nmd YWJj b k\r\nmd\r\n",
     b"ma a\r\nma a N0 J13 v t c k q O9\r\nma a MD D100\r\nma a M- T5\r\nma a MX\r\nma a Dx\r\nma a v v\r\nma\r\n",
+    b"ml a L5 P1000\r\nml a L5 P1000 MF D2 r w a k O1 q\r\nml YWJj b k L5 P1 MS\r\nml a L5 P9 MG B7 D0\r\nml a L0 P1\r\nml a L1 P1 B0\r\n",
+    b"ml\r\nml a\r\nml a L5\r\nml a P5\r\nml a L5 P1 L5\r\nml a L5 P1 v\r\nml a L5 P1 MX\r\nml a L5 P1 M\r\nml a L5 P31622400001\r\n",
     b"me a\r\nme YWJj b\r\nme YWJ b\r\nme\r\nmx a\r\n",
+    b"mi\r\nmg a v A1:2\r\nmg a A1\r\nmg a A1:2 A1:2\r\nms a 2 A1:2\r\nhi\r\nmi x\r\nmi\n",
     b"set a\rb 0 0 1\r\nx\r\nget a\rb\r\r\nset a\0b 0 0 1\r\n\0\r\nget a\x7f\xff\r\n",
     b"GET / HTTP/1.0\r\n\r\n",
     b"POST /x HTTP/1.1\r\nHost: localhost\r\n",
@@ -164,7 +167,8 @@ pub fn all() -> Vec<Vec<u8>> {
     let longest_key = "k".repeat(250);
     let mut all: Vec<Vec<u8>> = probes().into_iter().map(|probe| probe.sent).collect();
     all.extend(TEXT.iter().map(|text| text.to_vec()));
-    for verb in ["get ", "gets a ", "gat 1 ", "delete ", "incr ", "touch ", "mg ", "md ", "ma ", "me "] {
+    for verb in ["get ", "gets a ", "gat 1 ", "delete ", "incr ", "touch ", "mg ", "md ", "ma ", "me ", "ml "]
+    {
         all.push(format!("{verb}{long_key} 1\r\n{verb}{longest_key} 1\r\nmn\r\n").into_bytes());
     }
     all.push(format!("set {long_key} 0 0 2\r\nhi\r\nms {long_key} 2\r\nhi\r\nmn\r\n").into_bytes());

@@ -1,7 +1,9 @@
 //! What must hold for any bytes whatever. Called by the crate's own test and by the fuzz target.
 
+use std::time::Duration;
+
 use larder_protocol::{
-    ItemInfo, Limits, Outcome, Reply, Request, Step, Verb, Verdict, Wire, parse, parse_unauthenticated,
+    ItemInfo, Limits, Outcome, Reply, Request, Step, Verb, Verdict, Wire, parse, parse_unauthenticated, rate,
 };
 
 /// Parses `data` as either wire and checks every property on the way; panics where one does not hold.
@@ -145,6 +147,11 @@ fn well_formed(request: &Request<'_>) {
         }
         Request::Delete(delete) => fits(delete.key.bytes()),
         Request::Arith(arith) => fits(arith.key.bytes()),
+        Request::Check(check) => {
+            fits(check.key.bytes());
+            assert!(check.limit.count > 0 && check.limit.cost_max() > 0);
+            assert_eq!(Duration::from_millis(check.limit.period_ms()), check.limit.period);
+        }
         Request::Touch(touch) => fits(touch.key.bytes()),
         Request::Debug(debug) => fits(debug.key.bytes()),
         _ => {}
@@ -169,6 +176,13 @@ fn answers(request: &Request<'_>, out: &mut Vec<u8>) {
     for outcome in outcomes.into_iter().filter(|_| !is_classic_read) {
         out.clear();
         reply.outcome(out, b"key", outcome, &item);
+        whole(reply, out);
+    }
+    for is_allowed in [false, true] {
+        let wait = (!is_allowed).then_some(u64::MAX);
+        let verdict = rate::Verdict { is_allowed, remaining: 1, retry_after_ns: wait, reset_after_ns: 1 };
+        out.clear();
+        reply.verdict(out, b"key", &verdict);
         whole(reply, out);
     }
     out.clear();

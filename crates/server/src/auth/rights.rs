@@ -1,7 +1,7 @@
 //! Decides which requests a user may send: the one place that does, for every command of the three protocols. Only an
 //! admin may send a request that is not named here.
 
-use larder_protocol::{Get, Request, Store};
+use larder_protocol::{Admin, Get, Request, Store};
 
 /// The part of the commands that a user may send; each role includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,10 +52,13 @@ impl Rights {
             Request::Store(store) => self.permits_store(store),
             Request::Delete(delete) => self.may_write(delete.key.bytes()),
             Request::Arith(arith) => self.may_write(arith.key.bytes()),
+            Request::Check(check) => self.may_write(check.key.bytes()),
             Request::Touch(touch) => self.may_write(touch.key.bytes()),
-            Request::Noop(_) | Request::Version(_) | Request::Quit(_) => true,
+            // A subscription is told of keys that were leased to it: whoever leases a key may read it.
+            Request::Noop(_) | Request::Subscribe(_) | Request::Version(_) | Request::Quit(_) => true,
             // Statistics cover the items of all users.
             Request::Stats(what, _) => self.prefix.is_empty() && OPEN_STATS.contains(what),
+            Request::Admin(Admin::Cluster(_)) => true,
             Request::Flush(_) | Request::Verbosity(..) | Request::Admin(_) => false,
         }
     }
@@ -104,7 +107,19 @@ mod tests {
     fn requests() -> Vec<(Role, Vec<u8>)> {
         use Role::{Admin, Read, Write};
         let text: [(Role, &[&str]); 3] = [
-            (Read, &["get k", "gets k k", "mg k v", "mg k", "me k", "mg aw== b v", "mg k k c t u q"]),
+            (
+                Read,
+                &[
+                    "get k",
+                    "gets k k",
+                    "mg k v",
+                    "mg k",
+                    "me k",
+                    "mg aw== b v",
+                    "mg k k c t u q",
+                    "mg k A1:2",
+                ],
+            ),
             (
                 Write,
                 &[
@@ -126,6 +141,8 @@ mod tests {
                     "decr k 1",
                     "ma k",
                     "ma k N0",
+                    "ml k L1 P1",
+                    "ml k L1 P1 D0",
                     "touch k 5",
                     "gat 5 k",
                     "gats 5 k k",
@@ -208,7 +225,8 @@ mod tests {
 
     #[test]
     fn every_role_may_send_requests_that_concern_no_item() {
-        let inputs: [&[u8]; 3] = [b"version\r\n", b"mn\r\n", b"quit\r\n"];
+        let inputs: [&[u8]; 5] =
+            [b"version\r\n", b"mn\r\n", b"mi\r\n", b"quit\r\n", b"config get cluster\r\n"];
         let binary = [0x07, 0x0a, 0x0b, 0x17].map(|opcode| packet(opcode, b"", &[], b""));
         for input in inputs.into_iter().chain(binary.iter().map(|packet| &packet[..])) {
             assert!(permits(&Rights::new(Role::Read, b"a:"), input), "{}", input.escape_ascii());

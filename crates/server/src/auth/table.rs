@@ -69,7 +69,11 @@ impl Table {
             if users.len() == USERS_MAX {
                 return Err(wrong("there are more than 1,000 users"));
             }
-            users.push(User { digest: digest(user, password), rights: rights.clone() });
+            let digest = digest(user, password);
+            if users.iter().any(|other: &User| other.digest == digest) {
+                return Err(wrong("this user stands above with the same password; leave one of them out"));
+            }
+            users.push(User { digest, rights: rights.clone() });
         }
         if users.is_empty() {
             return Err("there is no user in it; write lines of the form user:password".into());
@@ -129,7 +133,11 @@ fn section(line: &[u8]) -> Result<Rights, &'static str> {
         Some(b"admin") => Role::Admin,
         _ => return Err("the role of a section is read, write or admin"),
     };
-    let prefix = decoded(words.next().unwrap_or_default())?;
+    let prefix = words.next();
+    if prefix.is_none() && inside.ends_with(b" ") {
+        return Err("the section has a blank, and no key prefix behind it; without both it is for all keys");
+    }
+    let prefix = decoded(prefix.unwrap_or_default())?;
     if words.next().is_some() {
         return Err("a section has one key prefix; write a blank in it as %20");
     }
@@ -184,6 +192,16 @@ mod tests {
     fn a_user_may_have_two_passwords_while_one_is_replaced() {
         let text = "app:old\napp:new\n";
         assert!(rights(text, "app", "old").is_some() && rights(text, "app", "new").is_some());
+    }
+
+    #[test]
+    fn a_section_whose_prefix_was_left_empty_is_refused() {
+        for text in ["[write ]\nweb:pass\n", "[ read  ]\nweb:pass\n"] {
+            let why = Table::parse(text.as_bytes()).err().unwrap_or_default();
+            assert!(why.starts_with("line 1: the section has a blank"), "{why}");
+        }
+        let twice = Table::parse(b"ops:a\n[read]\nops:a\n").err().unwrap_or_default();
+        assert!(twice.starts_with("line 3: this user stands above"), "{twice}");
     }
 
     #[test]

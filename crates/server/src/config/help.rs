@@ -1,7 +1,7 @@
 //! The pages that `-h`, `--help=ext`, `-V` and `-i` print, at most 80 columns wide.
 //!
-//! memcached's own test harness reads `-h` to learn what a server can do: the words `ext_path`, `proxy_config`
-//! and `enable-ssl` would switch on tests of features that are absent here, or differ on purpose. So SSD
+//! memcached's own test harness reads `-h` to learn what a server can do: the words `ext_path` and
+//! `proxy_config` would switch on tests of features that are absent here, or differ on purpose. So SSD
 //! storage under memcached's names has a page of its own, and refused options are not listed.
 
 use super::error::ConfigError;
@@ -51,7 +51,7 @@ fn main_page() -> String {
     let mut page = format!(
         "memcached {COMPATIBLE_VERSION}\n\
          larder {VERSION} \u{2014} a memcached for data bigger than memory\n\n\
-         Usage: larder [OPTION]...\n\n"
+         Usage: larder [OPTION]...\n       larder VERB [OPTION]...\n\n"
     );
     wrap(
         &mut page,
@@ -60,6 +60,10 @@ fn main_page() -> String {
          your cache directory. Under the name memcached it listens on every interface and uses RAM only. \
          Sizes take a suffix k, m, g or t.",
     );
+    page.push_str("\nVerbs, which ask a running server; each has a --help of its own\n");
+    for (verb, about) in larder_cli::verbs() {
+        item(&mut page, &format!("  larder {verb}"), &about);
+    }
     let groups = [
         (Group::Larder, "Larder's own options"),
         (Group::Network, "memcached's options: network"),
@@ -135,7 +139,7 @@ fn ext_page() -> String {
         &mut page,
         "",
         "The largest item (-I) does not depend on ext_wbuf_size. Items of any size go to the SSD, whatever \
-         ext_item_size says; --item-size is the typical size from which the index is made.",
+         ext_item_size says; --item-size is the typical size, a hint.",
     );
     page
 }
@@ -146,12 +150,13 @@ fn without_effect() -> String {
     names.join(" ")
 }
 
-fn value_of(kind: WordKind) -> &'static str {
-    match kind {
+fn value_of(kind: WordKind) -> String {
+    let hint = match kind {
         WordKind::Switch | WordKind::SwitchOrNumber | WordKind::Anything => "",
         WordKind::Number | WordKind::Decimal => "=N",
-        WordKind::Text => "=PATH:SIZE",
-    }
+        WordKind::Text(hint) => return format!("={hint}"),
+    };
+    hint.to_string()
 }
 
 /// Returns the word that stands for an option's value.

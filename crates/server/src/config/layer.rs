@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::error::ConfigError;
-use super::option::{Effect, Fallback, Id, Kind, Opt};
+use super::option::{Fallback, Id, Kind, Opt};
 use super::options::OPTIONS;
 use super::{ssd, values, words};
 
@@ -84,19 +84,12 @@ impl Layer {
     /// is split into its words here; its `ext_path` is another name for `--ssd`.
     ///
     /// # Errors
-    /// The option is refused, the value is not of the option's form, or a word of `-o` is not known.
+    /// The value is not of the option's form, or a word of `-o` is refused or not known.
     pub fn add(&mut self, opt: &Opt, text: &str, origin: Origin) -> Result<(), ConfigError> {
         let text = text.trim_start().to_string();
         let given = Given { text, origin };
         if opt.id == Id::Extended {
             return self.add_words(opt, &given);
-        }
-        if let Effect::Refused(why) = opt.effect {
-            // `no` in a file or behind `=` asks for nothing that is missing.
-            if opt.kind == Kind::Flag && values::switch(&given.text) == Ok(false) {
-                return Ok(());
-            }
-            return Err(given_name_error(opt, &given, why));
         }
         check(opt, &given.text).map_err(|message| given.error(opt.long, &message))?;
         let list = self.entries.entry(Setting::Opt(opt.id)).or_default();
@@ -154,6 +147,14 @@ impl Layer {
         self.last(key).is_some_and(|given| given.origin != Origin::Default)
     }
 
+    /// Returns the value of an `-o` word: as given, or its default; empty for a name that is no word.
+    pub fn word(&self, name: &str) -> &str {
+        match words::Word::by_name(name) {
+            Some(word) => self.last(Setting::Word(word.name)).map_or(word.default, |given| &given.text),
+            None => "",
+        }
+    }
+
     /// Returns the `-o` words given, with their values, in the order of their names.
     pub fn words(&self) -> impl Iterator<Item = (&'static str, &Given)> {
         self.entries.iter().filter_map(|(key, list)| match key {
@@ -182,17 +183,6 @@ impl Layer {
 
 fn is_flag(origin: &Origin) -> bool {
     matches!(origin, Origin::Flag(_))
-}
-
-fn given_name_error(opt: &Opt, given: &Given, why: &str) -> ConfigError {
-    match &given.origin {
-        Origin::File(path) => {
-            ConfigError::File { path: path.clone(), message: format!("{}: {why}", opt.long) }
-        }
-        Origin::Environment(name) => ConfigError::Usage(format!("{name}: {why}")),
-        Origin::Flag(flag) => ConfigError::Usage(format!("{flag}: {why}")),
-        Origin::Default => ConfigError::Usage(format!("--{}: {why}", opt.long)),
-    }
 }
 
 /// Returns whether `text` is of the form of the option.
@@ -271,10 +261,9 @@ mod tests {
     }
 
     #[test]
-    fn refused_options_say_what_to_do() {
-        let error = flag(&mut Layer::default(), "enable-ssl", "yes").unwrap_err();
-        assert!(error.to_string().contains("leave it out"), "{error}");
+    fn refused_words_say_what_to_do() {
+        let error = flag(&mut Layer::default(), "extended", "proxy_config=/p").unwrap_err();
+        assert!(error.to_string().contains("in front of it"), "{error}");
         assert_eq!(error.exit_code(), 64);
-        assert_eq!(flag(&mut Layer::default(), "enable-ssl", "no"), Ok(()));
     }
 }

@@ -8,13 +8,19 @@ pub enum Id {
     SsdShare,
     SsdFormat,
     SsdWriteLimit,
+    SsdEndurance,
     SsdWriteWait,
     SsdAdmission,
     SsdLivePercent,
     IndexMemory,
     ItemSize,
     ConnMemory,
+    LeaseMemory,
     Io,
+    Http,
+    HttpTokenFile,
+    HttpOpen,
+    HttpHost,
     Config,
     PrintConfig,
     Port,
@@ -23,6 +29,7 @@ pub enum Id {
     UnixMask,
     Listen,
     InsecureListen,
+    ClusterNodes,
     ConnLimit,
     ListenBacklog,
     Protocol,
@@ -120,7 +127,7 @@ pub enum Effect {
     Honoured,
     /// It is accepted, since scripts and charts pass it, and changes nothing.
     Ignored,
-    /// The daemon does not start; the text is the remedy.
+    /// The daemon does not start; the text is the remedy. Words of `-o` alone are refused.
     Refused(&'static str),
 }
 

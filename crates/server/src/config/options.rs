@@ -20,11 +20,6 @@ const fn ignored(short: char, id: Id, long: &'static str, kind: Kind, default: F
     Opt { id, short: Some(short), long, kind, default, group: Group::Process, effect, help: "" }
 }
 
-const fn refused(short: char, id: Id, long: &'static str, kind: Kind, why: &'static str) -> Opt {
-    let (default, group) = (Fallback::Unset { example: "" }, Group::Network);
-    Opt { id, short: Some(short), long, kind, default, group, effect: Effect::Refused(why), help: "" }
-}
-
 const NO: Fallback = Fallback::Is("no");
 
 const fn unset(example: &'static str) -> Fallback {
@@ -36,9 +31,6 @@ const fn number(min: i64, max: i64) -> Kind {
 }
 
 const INT_MAX: i64 = i32::MAX as i64;
-
-/// The reason why TLS is refused, for `-o ssl_*` too.
-pub const NO_TLS: &str = "TLS is not built into this version; terminate TLS in front of it, or leave it out";
 
 /// Every option, in the order of the help page.
 #[rustfmt::skip]
@@ -61,6 +53,9 @@ pub const OPTIONS: &[Opt] = {
         "start with an empty SSD tier even if it holds other data, which is lost"),
     opt(Id::SsdWriteLimit, None, "ssd-write-limit", Rate, unset("100m"), Larder,
         "write at most this many bytes a second to the SSD, to spare it"),
+    opt(Id::SsdEndurance, None, "ssd-endurance", Text("SIZE"), unset("600T"), Larder,
+        "the bytes that each SSD may take over its life, from its data sheet, so T is 10^12: statistics and \
+         larder doctor then tell how many days that lasts"),
     opt(Id::SsdWriteWait, None, "ssd-write-wait", Millis(60_000), Is("50"), Larder,
         "let a set wait at most this many milliseconds for the SSD before it drops older items instead"),
     opt(Id::SsdAdmission, None, "ssd-admission", Choice(&["all", "returning"]), Is("all"), Larder,
@@ -70,15 +65,31 @@ pub const OPTIONS: &[Opt] = {
         "keep every live item on the SSD while these take at most this many percent of it, by moving them \
          when their segment is reused; beyond that, and always with 0, the oldest items go"),
     opt(Id::IndexMemory, None, "index-memory", Megabytes,
-        Computed { how: "from the SSD's size and item-size", example: "32m" }, Larder,
-        "RAM for the index, out of the memory limit; without an SSD the index grows with the items unless \
-         this is given"),
+        Computed { how: "it follows the items; with -M, from the SSD's size and item-size", example: "32m" },
+        Larder,
+        "RAM for the index at the start, out of the memory limit, a hint: from there it grows and shrinks \
+         with the number of items, but with -M"),
     opt(Id::ItemSize, None, "item-size", Bytes, Is("512"), Larder,
-        "the size of a typical item, from which the index is sized; smaller items need a larger index"),
+        "the size of a typical item, a hint: a start tells how many of these fit; it sizes the tables of \
+         remembered keys and, where the index keeps its size, the index"),
     opt(Id::ConnMemory, None, "conn-memory", Megabytes, Is("64m"), Larder,
         "RAM for the buffers of all connections together, in addition to the memory limit"),
+    opt(Id::LeaseMemory, None, "lease-memory", Megabytes, Is("16m"), Larder,
+        "RAM to remember which keys the caches of clients hold and want to be told the changes of, in \
+         addition to the memory limit; taken only while a client subscribes; 0 refuses subscriptions"),
     opt(Id::Io, None, "io", Choice(&["auto", "uring", "threads"]), Is("auto"), Larder,
         "how to reach the SSD: uring, threads (a pool of them), or auto, whichever works here"),
+    opt(Id::Http, None, "http", Text("ADDRESS"), unset("127.0.0.1:9150"), Larder,
+        "serve metrics and figures to operators by HTTP at this HOST[:PORT], or at unix:PATH with the mask \
+         of -a; another address than loopback needs a token, or --http-open"),
+    opt(Id::HttpTokenFile, None, "http-token-file", Text("FILE"), unset("/etc/larder/http-token"), Larder,
+        "answer only HTTP requests with the token in this file (Authorization: Bearer TOKEN); /healthz and \
+         /readyz need none; the file is read at each request"),
+    opt(Id::HttpOpen, None, "http-open", Flag, NO, Larder,
+        "let every host that reaches the address of --http read it without a token"),
+    opt(Id::HttpHost, None, "http-host", List("NAME"), unset("cache.example.com"), Larder,
+        "a name of this host that HTTP requests may be for; repeat it for several; addresses and localhost \
+         always are"),
     opt(Id::Config, None, "config", Text("FILE"), unset(""), Larder,
         "read options from a TOML file whose keys are the long names"),
     opt(Id::PrintConfig, None, "print-config", Flag, NO, Larder,
@@ -97,10 +108,14 @@ pub const OPTIONS: &[Opt] = {
         Computed { how: "127.0.0.1; every interface under the name memcached", example: "127.0.0.1" },
         Network,
         "addresses to listen on, separated by commas; * is every interface, [::1]:11211 an IPv6 address \
-         with a port"),
+         with a port; notls:, btls: or mtls: in front is without TLS, with it, or with clients' \
+         certificates too, and proto[ascii]: or proto[binary]: is a protocol of its own"),
     opt(Id::InsecureListen, None, "insecure-listen", Flag, NO, Network,
-        "listen on other addresses than loopback without authentication: every host that reaches the port \
-         reads and writes all items"),
+        "listen on other addresses than loopback without authentication or TLS: every host that reaches \
+         the port reads and writes all items"),
+    opt(Id::ClusterNodes, None, "cluster-nodes", Text("FILE"), unset("/etc/larder/nodes"), Network,
+        "tell clients with auto-discovery, which send config get cluster, that the servers in this file \
+         share the keys: HOST:PORT or HOST:PORT ADDRESS a line; SIGHUP reads it again"),
     opt(Id::ConnLimit, Some('c'), "conn-limit", number(1, INT_MAX), Is("1024"), Network,
         "most simultaneous connections; the limit on open files is raised to what they need, where that is \
          allowed"),
@@ -113,6 +128,9 @@ pub const OPTIONS: &[Opt] = {
          [read] or [write shop%3A]; SIGHUP reads it again; binary connections need -S too"),
     opt(Id::EnableSasl, Some('S'), "enable-sasl", Flag, NO, Network,
         "let the users of -Y in over the binary protocol too, by SASL PLAIN"),
+    opt(Id::EnableSsl, Some('Z'), "enable-ssl", Flag, NO, Network,
+        "speak TLS with every TCP connection, with the certificate of -o ssl_chain_cert; SIGHUP and the \
+         command refresh_certs read it again"),
     opt(Id::Threads, Some('t'), "threads", number(1, 1024),
         Computed { how: "the cores this process may use", example: "4" }, Network,
         "event-loop threads"),
@@ -145,6 +163,8 @@ pub const OPTIONS: &[Opt] = {
         "refuse the command flush_all"),
     opt(Id::DisableDumping, Some('X'), "disable-dumping", Flag, NO, Commands,
         "refuse stats cachedump and lru_crawler metadump"),
+    opt(Id::DisableWatch, Some('W'), "disable-watch", Flag, NO, Commands,
+        "refuse the command watch"),
     opt(Id::PrefixDelimiter, Some('D'), "prefix-delimiter", Char, Is(":"), Commands,
         "the character that ends a key's prefix in stats detail; giving it starts the counting"),
 
@@ -169,10 +189,7 @@ pub const OPTIONS: &[Opt] = {
     ignored('f', Id::SlabGrowthFactor, "slab-growth-factor", Decimal, Is("1.25")),
     ignored('n', Id::SlabMinSize, "slab-min-size", number(1, INT_MAX), Is("48")),
     ignored('L', Id::EnableLargepages, "enable-largepages", Flag, NO),
-    ignored('W', Id::DisableWatch, "disable-watch", Flag, NO),
     ignored('N', Id::NapiIds, "napi-ids", number(0, INT_MAX), unset("8")),
-
-    refused('Z', Id::EnableSsl, "enable-ssl", Flag, NO_TLS),
     ]
 };
 

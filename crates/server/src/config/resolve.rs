@@ -7,16 +7,21 @@ use std::time::Duration;
 use larder_store::Admission;
 
 use super::error::ConfigError;
+use super::http;
 use super::layer::{Layer, Setting};
+use super::listen::{Listen, ListenTls, Protocol};
 use super::option::Id;
-use super::resolved::{Config, Io, Personality, Protocol, TcpPort, UnixSocket, word};
+use super::resolved::{Config, Io, Personality, TcpPort, UnixSocket};
 use super::ssd::{SsdShare, ssd_share};
+use super::tls::{self, TlsOptions};
 use super::typed::Values;
 use super::values::{self, GIB, KIB, MIB};
 
 /// The smallest memory limit that gets an SSD file without being asked: below it, an index would leave no
 /// room.
 const DEFAULT_SSD_MEMORY_MIN: u64 = 8 * MIB;
+
+const BINARY_WITHOUT_SASL: &str = "binary connections authenticate by SASL; add -S, or leave out -Y";
 
 /// Resolves the merged layers. `raw` gets the computed defaults added, so that `--print-config` shows them.
 ///
@@ -36,18 +41,25 @@ pub(super) fn resolve(
     check_conflicts(&values, unix_socket.is_some() || tcp_port != TcpPort::Off)?;
     check_login(&values)?;
     warn(&values, &mut warnings)?;
+    let tls = tls::options(&raw, values.flag(Id::EnableSsl), &mut warnings)?;
+    let listen = if unix_socket.is_some() { Vec::new() } else { listen(&values, tls.as_ref())? };
     Ok(Config {
         personality,
-        listen: if unix_socket.is_some() { Vec::new() } else { values.listen()? },
+        listen,
+        tls,
         tcp_port,
         unix_socket,
         port_file: variables.get("MEMCACHED_PORT_FILENAME").map(PathBuf::from),
         backlog: values.number(Id::ListenBacklog)?,
         conn_limit: values.number(Id::ConnLimit)?,
-        conn_limit_fast: word(&raw, "maxconns_fast") == "yes",
-        conn_memory_bytes: values.size(Id::ConnMemory)?,
+        conn_limit_fast: raw.word("maxconns_fast") == "yes",
+        conn_memory_bytes: conn_memory_bytes(&values)?,
+        lease_memory_bytes: values.size(Id::LeaseMemory)?,
         idle_timeout: idle_timeout(&raw),
         auth_file: values.path(Id::AuthFile),
+        unix_mask: values.parsed(Id::UnixMask, values::octal)?,
+        http: http::options(&values)?,
+        cluster_nodes: values.path(Id::ClusterNodes),
         insecure_listen: values.flag(Id::InsecureListen),
         protocol: protocol(&values),
         threads: values.number(Id::Threads)?,
@@ -64,6 +76,7 @@ pub(super) fn resolve(
         ssd_share: values.optional(Id::SsdShare, ssd_share)?.unwrap_or(SsdShare::WHOLE),
         ssd_format: values.flag(Id::SsdFormat),
         ssd_write_limit: values.optional(Id::SsdWriteLimit, values::rate)?,
+        ssd_endurance_bytes: values.optional(Id::SsdEndurance, values::endurance)?,
         ssd_write_wait: Duration::from_millis(values.number(Id::SsdWriteWait)?),
         ssd_admission: ssd_admission(&values),
         ssd_live_percent: values.number(Id::SsdLivePercent)?,
@@ -71,11 +84,14 @@ pub(super) fn resolve(
         cas: !values.flag(Id::DisableCas),
         flush_all: !values.flag(Id::DisableFlushAll),
         dumping: !values.flag(Id::DisableDumping),
+        watching: !values.flag(Id::DisableWatch),
+        watcher_queue_bytes: kilobytes(&raw, "watcher_logbuf_size"),
+        track_sizes: raw.word("track_sizes") == "yes",
         shutdown: values.flag(Id::EnableShutdown),
         prefix_delimiter: values.optional(Id::PrefixDelimiter, values::delimiter)?.unwrap_or(b':'),
         stats_detail: raw.is_given(Setting::Opt(Id::PrefixDelimiter)),
-        lru_crawler: word(&raw, "lru_crawler") == "yes",
-        lru_maintainer: word(&raw, "lru_maintainer") == "yes",
+        lru_crawler: raw.word("lru_crawler") == "yes",
+        lru_maintainer: raw.word("lru_maintainer") == "yes",
         daemon: values.flag(Id::Daemon),
         user: raw.last(Setting::Opt(Id::User)).map(|given| given.text.clone()),
         pidfile: values.path(Id::Pidfile),
@@ -119,7 +135,9 @@ fn check_ssd(values: &Values<'_>) -> Result<(), ConfigError> {
         Id::SsdWriteLimit,
         values.optional(Id::SsdWriteLimit, values::rate)? != Some(0),
         "must be more than 0; leave it out for no limit, or give --ssd none",
-    )
+    )?;
+    let is_written = values.optional(Id::SsdEndurance, values::endurance)? != Some(0);
+    values.require(Id::SsdEndurance, is_written, "must be more than 0; leave it out if it is not known")
 }
 
 /// Refuses values that memcached refuses, although nothing depends on them here: its users know the refusals.
@@ -154,6 +172,27 @@ fn warn(values: &Values<'_>, warnings: &mut Vec<String>) -> Result<(), ConfigErr
     Ok(())
 }
 
+/// Returns the addresses, each with its own protocol: with users and without SASL that is text, as in memcached.
+fn listen(values: &Values<'_>, tls: Option<&TlsOptions>) -> Result<Vec<Listen>, ConfigError> {
+    let is_text_only = values.path(Id::AuthFile).is_some() && !values.flag(Id::EnableSasl);
+    let mut list = values.listen()?;
+    for entry in &mut list {
+        let can_speak_tls = match entry.tls {
+            ListenTls::Default | ListenTls::Off => true,
+            ListenTls::Basic => tls.is_some(),
+            ListenTls::Mutual => tls.is_some_and(|tls| tls.ca_cert.is_some()),
+        };
+        let message = "btls: needs -Z, and mtls: needs -o ssl_ca_cert=FILE besides";
+        values.require(Id::Listen, can_speak_tls, message)?;
+        let is_lost = is_text_only && entry.protocol == Some(Protocol::Binary);
+        values.require(Id::Listen, !is_lost, BINARY_WITHOUT_SASL)?;
+        if is_text_only {
+            entry.protocol = Some(Protocol::Ascii);
+        }
+    }
+    Ok(list)
+}
+
 fn unix_socket(values: &Values<'_>) -> Result<Option<UnixSocket>, ConfigError> {
     let Some(path) = values.path(Id::UnixSocket) else { return Ok(None) };
     Ok(Some(UnixSocket { path, mode: values.parsed(Id::UnixMask, values::octal)? }))
@@ -171,8 +210,22 @@ fn index_memory_bytes(values: &Values<'_>) -> Result<Option<u64>, ConfigError> {
 }
 
 fn idle_timeout(raw: &Layer) -> Option<Duration> {
-    let seconds = word(raw, "idle_timeout").parse().unwrap_or(0);
+    let seconds = raw.word("idle_timeout").parse().unwrap_or(0);
     (seconds > 0).then(|| Duration::from_secs(seconds))
+}
+
+/// Returns the bound of all connections' buffers: the lowest of Larder's limit and memcached's two, each of which is of
+/// a part of them.
+fn conn_memory_bytes(values: &Values<'_>) -> Result<u64, ConfigError> {
+    let limits = ["resp_obj_mem_limit", "read_buf_mem_limit"].map(|word| values.raw.word(word));
+    let limits = limits.into_iter().filter_map(|text| text.parse::<u64>().ok()).filter(|limit| *limit > 0);
+    let lowest = limits.min().map_or(u64::MAX, |megabytes| megabytes.saturating_mul(MIB));
+    Ok(values.size(Id::ConnMemory)?.min(lowest))
+}
+
+/// Returns the bytes of a word that counts kilobytes.
+fn kilobytes(raw: &Layer, word: &str) -> usize {
+    raw.word(word).parse::<usize>().unwrap_or(0).saturating_mul(KIB as usize)
 }
 
 /// Checks that every connection that is taken can authenticate, if any has to.
@@ -182,8 +235,7 @@ fn check_login(values: &Values<'_>) -> Result<(), ConfigError> {
         return Err(ConfigError::Usage("-S: SASL needs users; name their file with -Y".to_string()));
     }
     let protocol = values.text(Id::Protocol);
-    let message = "binary connections authenticate by SASL; add -S, or leave out -Y";
-    values.require(Id::Protocol, sasl || !users || protocol != "binary", message)?;
+    values.require(Id::Protocol, sasl || !users || protocol != "binary", BINARY_WITHOUT_SASL)?;
     let message = "SASL is of the binary protocol alone; leave out -S or -B";
     values.require(Id::Protocol, !sasl || protocol != "ascii", message)
 }

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use larder_store::Admission;
 
+use super::http::HttpOptions;
 use super::layer::{Layer, Origin, Setting};
-use super::listen::Listen;
+use super::listen::{Listen, Protocol};
 use super::option::{Effect, Id};
 use super::options::OPTIONS;
 use super::ssd::{SsdPath, SsdShare};
+use super::tls::TlsOptions;
 use super::words::Word;
 
 /// The program whose defaults apply.
@@ -30,17 +32,6 @@ pub enum TcpPort {
     Ephemeral,
     /// This one.
     Fixed(u16),
-}
-
-/// The protocol connections speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// The first byte of a connection decides.
-    Auto,
-    /// Text and meta commands only.
-    Ascii,
-    /// Binary only.
-    Binary,
 }
 
 /// The interface to the SSD.
@@ -85,14 +76,24 @@ pub struct Config {
     pub conn_limit_fast: bool,
     /// Bound of all connections' buffers together.
     pub conn_memory_bytes: u64,
+    /// Bound of subscriptions and leases together; 0 for none.
+    pub lease_memory_bytes: u64,
     /// The time after which an idle connection is closed; `None` is never.
     pub idle_timeout: Option<Duration>,
     /// The users; `None` lets everybody in. With users, `protocol` is text alone unless binary connections can
     /// authenticate.
     pub auth_file: Option<PathBuf>,
+    /// How to speak TLS; `None` is without.
+    pub tls: Option<TlsOptions>,
+    /// The access mask of Unix sockets.
+    pub unix_mask: u32,
+    /// The HTTP interface; `None` is without.
+    pub http: Option<HttpOptions>,
+    /// The file of the servers that share the keys; `None`: clients are told of none.
+    pub cluster_nodes: Option<PathBuf>,
     /// Whether everybody may be let in on other addresses than loopback.
     pub insecure_listen: bool,
-    /// The protocol of all connections.
+    /// The protocol of connections to listeners that do not say otherwise.
     pub protocol: Protocol,
     /// Event-loop threads, 1 or more.
     pub threads: usize,
@@ -101,7 +102,7 @@ pub struct Config {
 
     /// RAM for all the store keeps.
     pub memory_limit_bytes: u64,
-    /// RAM for the index, out of `memory_limit_bytes`; `None`: from the SSD's size and `item_size_bytes`.
+    /// RAM for the index, out of `memory_limit_bytes`; `None`: it follows the items.
     pub index_memory_bytes: Option<u64>,
     /// The size of a typical item.
     pub item_size_bytes: u64,
@@ -125,6 +126,8 @@ pub struct Config {
     pub ssd_format: bool,
     /// Bound of writes to the SSD, bytes a second; `None` is none.
     pub ssd_write_limit: Option<u64>,
+    /// The bytes that each path may take over its life; `None` if that was not said.
+    pub ssd_endurance_bytes: Option<u64>,
     /// The longest time that a set waits for the SSD.
     pub ssd_write_wait: Duration,
     /// The items evicted from RAM that are written to the SSD.
@@ -140,6 +143,12 @@ pub struct Config {
     pub flush_all: bool,
     /// Whether `stats cachedump` and `lru_crawler metadump` are allowed.
     pub dumping: bool,
+    /// Whether `watch` is allowed.
+    pub watching: bool,
+    /// Bound of the lines that wait for one watcher.
+    pub watcher_queue_bytes: usize,
+    /// Whether `stats sizes` counts items by size from the start.
+    pub track_sizes: bool,
     /// Whether `shutdown` is allowed.
     pub shutdown: bool,
     /// The character that separates a key's prefix from its rest in `stats detail`.
@@ -176,7 +185,7 @@ impl Config {
 
     /// Returns the value of an `-o` word: as given, or its default; empty for a name that is no word.
     pub fn word(&self, name: &str) -> &str {
-        word(&self.raw, name)
+        self.raw.word(name)
     }
 
     /// Options given without effect, with their origins.
@@ -194,13 +203,5 @@ impl Config {
             }
         }
         names
-    }
-}
-
-/// Returns the value of an `-o` word: as given, or its default; empty for a name that is no word.
-pub(super) fn word<'a>(raw: &'a Layer, name: &str) -> &'a str {
-    match Word::by_name(name) {
-        Some(word) => raw.last(Setting::Word(word.name)).map_or(word.default, |given| &given.text),
-        None => "",
     }
 }

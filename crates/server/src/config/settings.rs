@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use super::layer::Setting;
+use super::listen::Protocol;
 use super::option::Id;
-use super::resolved::{Config, Protocol, TcpPort};
+use super::resolved::{Config, TcpPort};
+use super::tls::KeyFormat;
 
 impl Config {
     /// Returns the lines of `stats settings`. Names and order are those of memcached 1.6.45. Options without effect
@@ -14,6 +16,8 @@ impl Config {
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut lines = self.own_lines();
         lines.extend(self.memcached_lines());
+        lines.extend(self.tls_lines());
+        lines.extend(self.last_lines());
         if !self.ignored.is_empty() {
             lines.push(("ignored_options", self.ignored.join(",").replace(' ', "")));
         }
@@ -113,7 +117,30 @@ impl Config {
             ("ext_max_frag", self.decimal_word("ext_max_frag", 2)),
             ("slab_automove_freeratio", self.decimal_word("slab_automove_freeratio", 3)),
             ("ext_drop_unread", text("ext_drop_unread")),
-            ("ssl_enabled", yes_no(false)),
+            ("ssl_enabled", yes_no(self.tls.is_some())),
+        ]
+    }
+
+    fn tls_lines(&self) -> Vec<(&'static str, String)> {
+        let shown =
+            |name| Some(self.word(name)).filter(|text| !text.is_empty()).unwrap_or("NULL").to_string();
+        let Some(tls) = &self.tls else { return Vec::new() };
+        vec![
+            ("ssl_chain_cert", shown("ssl_chain_cert")),
+            ("ssl_key", shown("ssl_key")),
+            ("ssl_verify_mode", shown("ssl_verify_mode")),
+            ("ssl_keyformat", if tls.key_format == KeyFormat::Pem { "1" } else { "2" }.to_string()),
+            ("ssl_ciphers", shown("ssl_ciphers")),
+            ("ssl_ca_cert", shown("ssl_ca_cert")),
+            ("ssl_wbuf_size", self.scaled("ssl_wbuf_size", 1 << 10)),
+            ("ssl_session_cache", yes_no(tls.session_cache)),
+            ("ssl_kernel_tls", yes_no(false)),
+            ("ssl_min_version", if tls.only_tls13 { "tlsv1.3" } else { "tlsv1.2" }.to_string()),
+        ]
+    }
+
+    fn last_lines(&self) -> Vec<(&'static str, String)> {
+        vec![
             (
                 "num_napi_ids",
                 self.raw.last(Setting::Opt(Id::NapiIds)).map_or("(null)", |g| &g.text).to_string(),

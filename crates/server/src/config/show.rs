@@ -7,17 +7,39 @@ use super::options::OPTIONS;
 use super::resolved::Config;
 use super::values::{self, MIB};
 use super::words::Word;
-use crate::budget::fixed_bytes;
+use crate::budget::{HTTP_BYTES, fixed_bytes};
 
 /// The column of the values, behind the longest name.
 const VALUE_COLUMN: usize = 21;
 /// The column of the origins, if the value leaves room.
 const ORIGIN_COLUMN: usize = 46;
 
-/// Returns the text of `--print-config`. Ignored options are shown only if they were given. Long values and origins
-/// take a line of their own.
+/// A value in use, as `--print-config` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownValue {
+    /// The long name of its option, or a word of `-o`.
+    pub name: &'static str,
+    /// Its text: sizes in their largest unit, any other value as given.
+    pub value: String,
+    /// Where it comes from, as `flag -m`; and whether it has no effect.
+    pub origin: String,
+}
+
+/// Returns the text of `--print-config`. Long values and origins take a line of their own.
 pub fn config(config: &Config) -> String {
     let mut page = String::new();
+    values_of(config).iter().for_each(|shown| line(&mut page, shown));
+    page.push_str(&bound(config));
+    page
+}
+
+/// Returns every value in use, those of a list each by itself. Ignored options are there only if they were given.
+pub fn values_of(config: &Config) -> Vec<ShownValue> {
+    let mut found = Vec::new();
+    let mut add = |name, value, origin: &Origin, is_ignored| {
+        let effect = if is_ignored { ", no effect" } else { "" };
+        found.push(ShownValue { name, value, origin: format!("{origin}{effect}") });
+    };
     for opt in OPTIONS {
         let given = config.raw.is_given(Setting::Opt(opt.id));
         let shown = match opt.effect {
@@ -32,31 +54,33 @@ pub fn config(config: &Config) -> String {
         }
         let all = config.raw.all(Setting::Opt(opt.id));
         let count = all.iter().filter_map(|given| given.text.parse::<u64>().ok()).sum::<u64>();
-        let effect = if opt.effect == Effect::Ignored { ", no effect" } else { "" };
+        let is_ignored = opt.effect == Effect::Ignored;
         match (all, opt.kind) {
-            ([], _) => line(&mut page, opt.long, absent(opt), &Origin::Default, effect),
-            ([.., last], Kind::Count) => line(&mut page, opt.long, &count.to_string(), &last.origin, effect),
+            ([], _) => add(opt.long, absent(opt).to_string(), &Origin::Default, is_ignored),
+            ([.., last], Kind::Count) => add(opt.long, count.to_string(), &last.origin, is_ignored),
             (all, _) => {
                 for given in all {
-                    line(&mut page, opt.long, &value(opt.kind, &given.text), &given.origin, effect);
+                    add(opt.long, value(opt.kind, &given.text), &given.origin, is_ignored);
                 }
             }
         }
     }
     for (name, given) in config.raw.words() {
-        let ignored = Word::by_name(name).is_some_and(|word| word.effect == Effect::Ignored);
-        line(&mut page, name, &given.text, &given.origin, if ignored { ", no effect" } else { "" });
+        let is_ignored = Word::by_name(name).is_some_and(|word| word.effect == Effect::Ignored);
+        add(name, given.text.clone(), &given.origin, is_ignored);
     }
-    page.push_str(&bound(config));
-    page
+    found
 }
 
 /// Returns the bound on the daemon's memory, as a comment.
 fn bound(config: &Config) -> String {
-    let fixed = fixed_bytes(config.threads, config.conn_limit).next_multiple_of(MIB);
-    let sum = config.memory_limit_bytes + config.conn_memory_bytes;
+    let http = if config.http.is_some() { HTTP_BYTES } else { 0 };
+    let fixed = fixed_bytes(config.threads, config.conn_limit, config.tls.is_some()) + http;
+    let fixed = fixed.next_multiple_of(MIB);
+    let sum = config.memory_limit_bytes + config.conn_memory_bytes + config.lease_memory_bytes;
     format!(
-        "# resident memory: at most 1.1 x (memory-limit + conn-memory) + {}\n#                  = {} MiB\n",
+        "# resident memory: at most 1.1 x (memory-limit + conn-memory +\n\
+         #                  lease-memory) + {}\n#                  = {} MiB\n",
         values::show_size(fixed),
         (sum + sum / 10 + fixed).div_ceil(MIB)
     )
@@ -67,9 +91,9 @@ fn absent(opt: &Opt) -> &'static str {
     if matches!(opt.default, Fallback::Computed { .. }) { "automatic" } else { "none" }
 }
 
-fn line(page: &mut String, name: &str, value: &str, origin: &Origin, effect: &str) {
-    let mut line = format!("{name:<width$} = {value}", width = VALUE_COLUMN - 3);
-    let origin = format!("({origin}{effect})");
+fn line(page: &mut String, shown: &ShownValue) {
+    let mut line = format!("{:<width$} = {}", shown.name, shown.value, width = VALUE_COLUMN - 3);
+    let origin = format!("({})", shown.origin);
     let used = line.chars().count();
     let start = if used < ORIGIN_COLUMN { ORIGIN_COLUMN } else { used + 2 };
     if start + origin.chars().count() > WIDTH {

@@ -84,9 +84,12 @@ fn usage(error: lexopt::Error) -> ConfigError {
     ConfigError::Usage(format!("{error}; see --help"))
 }
 
+/// Options that keep others out: an empty variable of theirs is most likely one that was meant to be set.
+const SECURING: [Id; 4] = [Id::AuthFile, Id::EnableSasl, Id::EnableSsl, Id::HttpTokenFile];
+
 /// Reads the `LARDER_*` variables among `variables` into `layer`. Returns warnings about names that no option has.
-/// An empty variable counts as absent, and commas separate several SSD paths. Variables that Kubernetes sets for a
-/// service called `larder` are ignored.
+/// An empty variable counts as absent, unless its option keeps others out, and commas separate several SSD paths.
+/// Variables that Kubernetes sets for a service called `larder` are ignored.
 ///
 /// # Errors
 /// A value that [`Layer::add`] refuses.
@@ -96,11 +99,13 @@ pub fn environment(
 ) -> Result<Vec<String>, ConfigError> {
     let mut warnings = Vec::new();
     for (name, text) in variables.iter().filter(|(name, _)| name.starts_with("LARDER_")) {
-        if text.is_empty() || is_service_link(name, text) {
+        let option = OPTIONS.iter().find(|opt| opt.in_environment() && opt.env_name() == *name);
+        let may_be_empty = option.is_none_or(|opt| !SECURING.contains(&opt.id));
+        if text.is_empty() && may_be_empty || is_service_link(name, text) {
             continue;
         }
         let origin = || Origin::Environment(name.clone());
-        match OPTIONS.iter().find(|opt| opt.in_environment() && opt.env_name() == *name) {
+        match option {
             Some(opt) if opt.id == Id::Ssd => {
                 text.split(',').try_for_each(|path| layer.add(opt, path, origin()))?;
             }

@@ -2,6 +2,7 @@
 //! out.
 
 mod fields;
+mod memcached;
 mod pages;
 mod refusals;
 mod settings;

@@ -52,6 +52,17 @@ pub fn rate(text: &str) -> Result<u64, String> {
     size(text.trim().trim_end_matches("/s"), 1)
 }
 
+/// Reads the bytes that a device may take over its life: a size whose suffixes are powers of 1000, as in data sheets.
+///
+/// # Errors
+/// As [`size`].
+pub fn endurance(text: &str) -> Result<u64, String> {
+    let wrong = || format!("\"{text}\" is not a number of bytes; give that of the data sheet, such as 600T");
+    let (digits, scale) = digits_and_scale(text.trim(), 1).ok_or_else(wrong)?;
+    let scale = 1000u64.pow(scale.trailing_zeros() / 10);
+    digits.parse::<u64>().ok().and_then(|n| n.checked_mul(scale)).ok_or_else(wrong)
+}
+
 /// Writes a size so that [`size`] reads the same number back: in the largest unit that divides it.
 pub fn show_size(bytes: u64) -> String {
     for (unit, name) in [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")] {

@@ -1,7 +1,6 @@
 //! The table of `-o` words: memcached's extended options, and their effect here.
 
 use super::option::Effect;
-use super::options::NO_TLS;
 use super::values;
 
 /// The form of a word's value.
@@ -15,8 +14,8 @@ pub enum WordKind {
     Number,
     /// A decimal fraction, required.
     Decimal,
-    /// Any text, required.
-    Text,
+    /// Any text, required. The word stands for it in the help.
+    Text(&'static str),
     /// Any text, or nothing.
     Anything,
 }
@@ -55,7 +54,8 @@ const fn refused(name: &'static str, why: &'static str) -> Word {
     Word { name, kind: WordKind::Anything, default: "no", effect: Effect::Refused(why), help: "" }
 }
 
-const NO_PROXY: &str =
+/// The reason why the proxy is refused, for `-l proto[proxy]:` too.
+pub const NO_PROXY: &str =
     "the proxy is not part of Larder; put a memcached proxy, mcrouter or twemproxy in front of it";
 
 /// Every `-o` word.
@@ -67,21 +67,47 @@ pub const WORDS: &[Word] = {
         "answer a connection over the limit with an error; no_maxconns_fast lets it wait, at most \
          10 seconds"),
     word("idle_timeout", Number, "0", "close connections idle for this many seconds (0: never)"),
+    word("watcher_logbuf_size", Number, "256",
+        "kilobytes of lines that wait for a watcher, out of --conn-memory; a line that finds no room is \
+         skipped"),
+    word("track_sizes", Switch, "no",
+        "let stats sizes count the items of both tiers by size, which reads the SSD"),
+    word("resp_obj_mem_limit", Number, "0",
+        "megabytes for replies: lowers --conn-memory to this (0: does not)"),
+    word("read_buf_mem_limit", Number, "0",
+        "megabytes for what is received: lowers --conn-memory to this (0: does not)"),
     word("lru_crawler", Switch, "yes", "no_lru_crawler leaves its counters out of stats"),
     word("lru_maintainer", Switch, "yes", "no_lru_maintainer leaves its counters out of stats"),
-    word("ext_path", Text, "", "PATH:SIZE, with a unit behind SIZE: the same as --ssd; may be repeated"),
+    word("ext_path", Text("PATH:SIZE"), "",
+        "PATH:SIZE, with a unit behind SIZE: the same as --ssd; may be repeated"),
 
+    word("ssl_chain_cert", Text("FILE"), "",
+        "the server's certificate and those between it and its root, in PEM; required with -Z"),
+    word("ssl_key", Text("FILE"), "",
+        "its private key, if that does not stand behind it in the same file"),
+    word("ssl_keyformat", Text("FORMAT"), "PEM", "the form of ssl_key: PEM or DER"),
+    word("ssl_verify_mode", Number, "0",
+        "clients' certificates: 0 none, 1 checked if there is one, 2 required, 3 as 1"),
+    word("ssl_ca_cert", Text("FILE"), "",
+        "the certificates that clients' have to lead to, in PEM"),
+    word("ssl_ciphers", Text("NAMES"), "",
+        "the cipher suites to use, by OpenSSL's names, separated by colons"),
+    word("ssl_min_version", Number, "2", "the oldest version: 2 is TLS 1.2, 3 is TLS 1.3"),
+    word("ssl_session_cache", Switch, "no",
+        "keep sessions for clients without tickets too, and count new ones in stats"),
+
+    ignored("ssl_wbuf_size", Number, "16"),
+    ignored("ssl_kernel_tls", Switch, "no"),
     ignored("modern", Switch, "no"),
-    ignored("track_sizes", Switch, "no"),
     ignored("hashpower", Number, "0"),
     ignored("hashexpand", Switch, "yes"),
-    ignored("hash_algorithm", Text, "murmur3"),
+    ignored("hash_algorithm", Text("NAME"), "murmur3"),
     ignored("slab_reassign", Switch, "yes"),
     ignored("slab_automove", SwitchOrNumber, "1"),
     ignored("slab_automove_ratio", Decimal, "0.80"),
     ignored("slab_automove_window", Number, "30"),
     ignored("slab_automove_freeratio", Decimal, "0.010"),
-    ignored("slab_sizes", Text, ""),
+    ignored("slab_sizes", Text("SIZES"), ""),
     ignored("slab_chunk_max", Number, "512"),
     ignored("chunked_items", Switch, "yes"),
     ignored("tail_repair_time", Number, "0"),
@@ -92,13 +118,10 @@ pub const WORDS: &[Word] = {
     ignored("hot_max_factor", Decimal, "0.20"),
     ignored("warm_max_factor", Decimal, "2.00"),
     ignored("temporary_ttl", Number, "61"),
-    ignored("watcher_logbuf_size", Number, "256"),
     ignored("worker_logbuf_size", Number, "64"),
     ignored("inline_ascii_resp", Switch, "no"),
     ignored("drop_privileges", Switch, "no"),
     ignored("relaxed_privileges", Switch, "no"),
-    ignored("resp_obj_mem_limit", Number, "0"),
-    ignored("read_buf_mem_limit", Number, "0"),
     ignored("sock_cookie_id", Number, "0"),
 
     ignored("ext_page_size", Number, "64"),
@@ -115,16 +138,6 @@ pub const WORDS: &[Word] = {
     ignored("ext_max_frag", Decimal, "0.80"),
     ignored("ext_drop_unread", Switch, "no"),
 
-    refused("ssl_chain_cert", NO_TLS),
-    refused("ssl_key", NO_TLS),
-    refused("ssl_verify_mode", NO_TLS),
-    refused("ssl_keyformat", NO_TLS),
-    refused("ssl_ciphers", NO_TLS),
-    refused("ssl_ca_cert", NO_TLS),
-    refused("ssl_wbuf_size", NO_TLS),
-    refused("ssl_session_cache", NO_TLS),
-    refused("ssl_kernel_tls", NO_TLS),
-    refused("ssl_min_version", NO_TLS),
     refused("proxy_config", NO_PROXY),
     refused("proxy_arg", NO_PROXY),
     refused("proxy_uring", NO_PROXY),
@@ -175,7 +188,7 @@ fn checked(word: &'static Word, value: Option<&str>) -> Result<String, String> {
         (WordKind::Switch, Some(_)) => Ok("yes".to_string()),
         (WordKind::Anything, value) => Ok(value.unwrap_or_default().to_string()),
         (_, None | Some("")) => Err(format!("-o {name} needs a value; write {name}=VALUE")),
-        (WordKind::Text, Some(value)) => Ok(value.to_string()),
+        (WordKind::Text(_), Some(value)) => Ok(value.to_string()),
         (WordKind::Number | WordKind::SwitchOrNumber, Some(value)) => {
             values::number(value, 0, i64::from(u32::MAX)).map(|n| n.to_string()).map_err(at)
         }
@@ -224,8 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn tls_and_the_proxy_are_refused_with_a_way_out() {
-        assert!(parse("ssl_key=/k").unwrap_err().contains("TLS is not built"));
+    fn the_proxy_is_refused_with_a_way_out() {
         assert!(parse("proxy_config=/p.lua").unwrap_err().contains("mcrouter"));
     }
 

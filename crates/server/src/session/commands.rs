@@ -2,6 +2,7 @@
 
 mod admin;
 mod keys;
+mod limits;
 mod reads;
 mod stats;
 mod writes;
@@ -12,8 +13,11 @@ use larder_store::{Call, Expiry, KeyHash, Seconds};
 use super::{Ctx, Served, Session};
 use crate::clock::Clock;
 
+pub use stats::{Lines, all_figures, statistics};
+
 pub(super) use keys::KeyListing;
-pub(super) use writes::{Stored, answer_put, forget, is_too_large, put_of};
+pub(super) use stats::ConnectionListing;
+pub(super) use writes::{STORES, Stored, answer_put, forget, is_too_large, put_of, show_put, show_stored};
 
 /// Work for a request that can be done before it is executed.
 pub(super) trait Prefetch {
@@ -33,6 +37,7 @@ impl Prefetch for Request<'_> {
             Request::Store(request) => store.hash(request.key.bytes()),
             Request::Delete(request) => store.hash(request.key.bytes()),
             Request::Arith(request) => store.hash(request.key.bytes()),
+            Request::Check(request) => store.hash(request.key.bytes()),
             Request::Touch(request) => store.hash(request.key.bytes()),
             Request::Debug(request) => store.hash(request.key.bytes()),
             _ => return KeyHash::default(),
@@ -85,6 +90,7 @@ impl Session {
             Request::Store(store) => self.put(ctx, store, hash),
             Request::Delete(delete) => self.delete(ctx, delete, hash),
             Request::Arith(arith) => self.arith(ctx, arith, hash),
+            Request::Check(check) => self.check(ctx, check, hash),
             Request::Touch(touch) => self.touch(ctx, touch, hash),
             Request::Debug(debug) => self.debug(ctx, debug, hash),
             Request::Flush(flush) => self.flush_all(ctx, flush),
@@ -92,6 +98,7 @@ impl Session {
             | Request::Version(reply)
             | Request::Verbosity(_, reply)
             | Request::Quit(reply) => self.small_talk(ctx, request, reply),
+            Request::Subscribe(reply) => self.subscribe(ctx, reply),
             Request::Stats(arguments, reply) => self.stats(ctx, arguments, reply),
             Request::Admin(admin) => self.admin(ctx, admin),
         }

@@ -1,6 +1,7 @@
 //! A session's reads from the SSD: the memory they bring, the bounds on them, and the gets that wait for them.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use larder_device::IoBuf;
 use larder_protocol::OwnedReply;
@@ -32,6 +33,8 @@ pub(super) struct PendingGet {
     /// Whether it is the request's only key, so that the request's end belongs to its reply.
     pub ends: bool,
     pub reply: OwnedReply,
+    /// When the read was first needed.
+    pub since: Instant,
 }
 
 /// The finished read of a [`Ticket::Barrier`].
@@ -120,6 +123,8 @@ impl Session {
     pub(super) fn wait_for_read(&mut self, ctx: &mut Ctx<'_>, plan: ReadPlan) -> Served {
         self.loaded = None;
         self.wait = Wait::Reads;
+        self.read_since.get_or_insert(ctx.instant);
+        self.has_waited = true;
         if self.claim_read(ctx, plan.bytes()) {
             self.wait = Wait::Read;
             ctx.reads.push((Ticket::Barrier, plan));
@@ -133,6 +138,7 @@ impl Session {
         let fits = self.pending.is_empty() || self.pending_bytes + bytes <= PENDING_BYTES_MAX;
         if !fits || self.pending.len() >= PENDING_MAX {
             self.wait = Wait::OwnReads;
+            self.wait_for_turn(ctx);
             return false;
         }
         let claimed = self.claim_read(ctx, bytes);
@@ -142,20 +148,32 @@ impl Session {
         claimed
     }
 
+    /// Notes that the request at the front waits for its turn to read.
+    fn wait_for_turn(&mut self, ctx: &Ctx<'_>) {
+        self.turn_since.get_or_insert(ctx.instant);
+        self.has_waited = true;
+    }
+
     /// Takes the bytes of a read from the budget and from this turn's share. Returns false if there is no room.
     fn claim_read(&mut self, ctx: &mut Ctx<'_>, bytes: usize) -> bool {
         self.wanted_bytes = bytes;
         let is_heavy = bytes as u64 > LIGHT_BYTES;
         let has_room = ctx.reads.len() < ctx.read_room && ctx.read_bytes > 0;
         if !has_room || is_heavy && ctx.heavy_read_bytes == 0 {
+            self.wait_for_turn(ctx);
             return false;
         }
         let claimed = Self::claim_memory(ctx, bytes);
         if claimed {
+            let waited = self.turn_since.take().map_or(Duration::ZERO, |since| ctx.instant - since);
+            ctx.latencies.ssd_queue.record(waited);
             ctx.read_bytes = ctx.read_bytes.saturating_sub(bytes);
             ctx.heavy_read_bytes = ctx.heavy_read_bytes.saturating_sub(if is_heavy { bytes } else { 0 });
         }
-        ctx.memory_is_short |= !claimed;
+        if !claimed {
+            ctx.memory_is_short = true;
+            self.wait_for_turn(ctx);
+        }
         claimed
     }
 

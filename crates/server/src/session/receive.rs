@@ -88,6 +88,9 @@ impl Session {
                     commands::forget(ctx, key, hash);
                 }
                 ctx.counters.store_no_memory.up();
+                let is_cas = request.compare.is_some();
+                let put = commands::put_of(ctx, request);
+                commands::show_put(ctx, key, &put, is_cas, "no_memory", request.value_len);
                 request.reply.outcome(self.out.tail(), key, Outcome::OutOfMemory, &ItemInfo::default());
                 self.swallow = value_len as u64 + tail as u64;
                 Begun::Taken
@@ -186,6 +189,8 @@ impl Session {
             commands::forget(ctx, &receiving.key, ctx.shared.store.hash(&receiving.key));
         }
         ctx.counters.store_no_memory.up();
+        let Receiving { key, put, is_cas, value_len, .. } = receiving;
+        commands::show_put(ctx, key, put, *is_cas, "no_memory", *value_len);
         let reply = receiving.reply.reply();
         reply.outcome(self.out.tail(), &receiving.key, Outcome::OutOfMemory, &ItemInfo::default());
     }
@@ -202,6 +207,7 @@ impl Session {
             loaded: loaded.as_ref().map(|read| read.loaded()),
             on_full: self.on_full(ctx),
         };
+        let looked = self.look(ctx, commands::STORES, &receiving.key, hash);
         let mut payload = Payload::Incoming(incoming);
         let step = store.put(&call, &receiving.put, &mut payload);
         let value_len = match payload {
@@ -222,8 +228,12 @@ impl Session {
             Step::Done(result) => {
                 self.room_since = None;
                 let reply = receiving.reply.reply();
-                let outcome = commands::Stored { result, is_cas: receiving.is_cas, value_len };
-                commands::answer_put(ctx, self.out.tail(), &reply, &receiving.key, outcome);
+                let (put, is_cas) = (&receiving.put, receiving.is_cas);
+                let stored = commands::Stored { result, is_cas, value_len };
+                if ctx.is_watched(commands::STORES) {
+                    commands::show_stored(ctx, &receiving.key, put, looked, &stored);
+                }
+                commands::answer_put(ctx, self.out.tail(), &reply, (&receiving.key, hash), stored);
                 Served::Done
             }
             Step::NoMemory => {

@@ -185,7 +185,9 @@ impl Session {
                 self.echo_reply(ctx, reply_at);
             }
             self.progress = 0;
-            self.room_since = None;
+            if self.has_waited {
+                self.end_wait(ctx, request);
+            }
             self.executed += 1;
             at += len;
             if self.extra_cost > 0 {
@@ -194,6 +196,27 @@ impl Session {
             }
         }
         (at, Served::Done)
+    }
+
+    /// Records how long the request at the front has waited, now that it is executed: for a read, or a store for
+    /// room.
+    #[cold]
+    #[inline(never)]
+    fn end_wait(&mut self, ctx: &Ctx<'_>, request: &Request<'_>) {
+        let room_since = self.room_since.take();
+        (self.has_waited, self.turn_since) = (false, None);
+        let is_store = matches!(request, Request::Store(_));
+        let (histogram, since) = match (self.read_since.take(), room_since) {
+            (Some(since), _) => (&ctx.latencies.ssd_changes, since),
+            (None, Some(since)) if is_store => (&ctx.latencies.stores, since),
+            _ => return,
+        };
+        histogram.record(ctx.instant - since);
+        if is_store {
+            ctx.latencies.stores_apart.up();
+        } else if matches!(request, Request::Get(_)) {
+            ctx.latencies.ssd_hits_apart.up();
+        }
     }
 
     /// Executes a parsed step that is not a whole request. Returns the bytes consumed; `None` if more input has to
@@ -208,7 +231,7 @@ impl Session {
                 let reply_at = self.out.tail().len();
                 reject.encode(self.out.tail());
                 if ctx.shared.logs(2) {
-                    echo::request(ctx.connection, &input[..len]);
+                    echo::request(ctx.connection, self.shown(&input[..len]));
                     self.echo_reply(ctx, reply_at);
                 }
                 self.swallow = swallow;
@@ -245,11 +268,20 @@ impl Session {
             return;
         }
         if !self.has_line && ctx.shared.budget.take_line() {
-            self.has_line = true;
-            self.claimed += LINE_BYTES_MAX;
-            self.expected = LINE_BYTES_MAX;
+            self.hold_line();
         } else {
             self.wait = Wait::Line;
+        }
+    }
+
+    /// Returns the part of a refused request that a log may show: before the login, a line may be a password.
+    fn shown<'a>(&self, request: &'a [u8]) -> &'a [u8] {
+        match &self.guard {
+            Some(guard) if !guard.is_open() => {
+                let word = request.iter().position(|byte| byte.is_ascii_whitespace());
+                &request[..word.unwrap_or(request.len())]
+            }
+            _ => request,
         }
     }
 

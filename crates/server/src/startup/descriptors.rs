@@ -10,6 +10,8 @@ use crate::config::Config;
 const PER_WORKER: u64 = 8;
 /// Descriptors opened now and then: state, pid and port files, `/proc`, a connection on its way to be refused.
 const SPARE: u64 = 16;
+/// Descriptors of the HTTP interface: its own and its connections, with room for some that are on their way.
+const HTTP: u64 = 80;
 /// Descriptors of one SSD path.
 const PER_FILE: u64 = 2;
 
@@ -18,6 +20,7 @@ const PER_FILE: u64 = 2;
 pub fn raise(config: &mut Config) {
     let open = fs::read_dir("/proc/self/fd").map_or(16, |entries| entries.count() as u64);
     let reserved = open + config.threads as u64 * PER_WORKER + config.ssd.len() as u64 * PER_FILE + SPARE;
+    let reserved = reserved + if config.http.is_some() { HTTP } else { 0 };
     let wanted = u64::from(config.conn_limit) + reserved;
     let may_open = raise_to(wanted);
     let served = may_open.saturating_sub(reserved).max(1);

@@ -9,7 +9,7 @@ use larder_store::{RECORD_ALIGN, RECORD_HEADER_BYTES, Stats};
 
 use super::ssd::SsdTier;
 use super::{host, memory};
-use crate::config::{Config, Personality};
+use crate::config::{Config, ListenTls, Personality};
 use crate::listener::Listener;
 use crate::shared::Shared;
 
@@ -17,9 +17,18 @@ use crate::shared::Shared;
 /// pages.
 const FILL_PERCENT: u64 = 99;
 const INDEX_FILL_PERCENT: u64 = 95;
+/// What an item takes of an index that grows.
+const INDEX_BYTES_PER_ITEM: u64 = 9;
+/// What an entry takes of any index.
+const ENTRY_BYTES: u64 = 8;
 
 /// Reports how the daemon starts. Under memcached's name it is as quiet as memcached, but for warnings.
-pub fn greet(shared: &Shared, listeners: &[Listener], ssd: &SsdTier, said: Option<String>) {
+pub fn greet(
+    shared: &Shared,
+    (listeners, http): (&[Listener], Option<String>),
+    ssd: &SsdTier,
+    said: Option<String>,
+) {
     let config = &shared.config;
     let stats = shared.store.stats();
     for warning in
@@ -34,7 +43,10 @@ pub fn greet(shared: &Shared, listeners: &[Listener], ssd: &SsdTier, said: Optio
         tracing::info!("accepted without effect: {}", config.ignored.join(" "));
     }
     if config.personality == Personality::Larder || shared.logs(1) {
-        let text = introduction(config, &stats, listeners, ssd, shared.io);
+        let mut text = introduction(config, &stats, listeners, ssd, shared.io);
+        if let Some(name) = http {
+            let _ = writeln!(text, "  HTTP    {name}");
+        }
         let _ = std::io::stdout().lock().write_all(text.as_bytes());
     }
 }
@@ -64,11 +76,23 @@ fn warnings(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &SsdTie
             Bytes(largest)
         ));
     }
-    let exposed = listeners.iter().find(|listener| listener.is_exposed);
+    let (fit, indexed) = items(config, stats, ssd);
+    if indexed < fit {
+        warnings.push(format!(
+            "the index has entries for about {} items at most, and there would be room for {} items of {}; \
+             beyond that the oldest are dropped: give more -m, or the size of your items as --item-size if \
+             they are larger",
+            about(indexed),
+            about(fit),
+            Bytes(config.item_size_bytes)
+        ));
+    }
+    let is_open = |listener: &&Listener| listener.is_exposed && listener.tls == ListenTls::Off;
+    let exposed = listeners.iter().find(is_open);
     if let Some(listener) = exposed.filter(|_| config.auth_file.is_none()) {
         warnings.push(format!(
-            "listening on {} without authentication: any host that reaches the port reads and writes all \
-             items; give -Y FILE or -l 127.0.0.1, or keep others out with a firewall",
+            "listening on {} without authentication or TLS: any host that reaches the port reads and writes \
+             all items; give -Y FILE, -Z or -l 127.0.0.1, or keep others out with a firewall",
             listener.name
         ));
     }
@@ -83,13 +107,20 @@ fn warnings(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &SsdTie
     warnings
 }
 
-/// Returns about how many items of the expected size fit into both tiers together.
-fn items(config: &Config, stats: &Stats, ssd: &SsdTier) -> u64 {
+/// Returns about how many items of the expected size fit into both tiers together, and how many the index can have
+/// entries for.
+fn items(config: &Config, stats: &Stats, ssd: &SsdTier) -> (u64, u64) {
     let ssd_bytes: u64 = ssd.spans.iter().map(|span| span.bytes).sum();
     let record_bytes =
         (config.item_size_bytes + RECORD_HEADER_BYTES as u64).next_multiple_of(RECORD_ALIGN as u64);
-    let fit = (stats.ram_tier_bytes + ssd_bytes) / record_bytes * FILL_PERCENT / 100;
-    fit.min(stats.index_capacity_max * INDEX_FILL_PERCENT / 100)
+    // An index that grows takes its memory from the items in RAM.
+    let (index_bytes, entry_bytes) = match stats.index_capacity < stats.index_capacity_max {
+        true => (stats.index_bytes, INDEX_BYTES_PER_ITEM),
+        false => (0, 0),
+    };
+    let bytes = stats.ram_tier_bytes + index_bytes + ssd_bytes;
+    let fit = bytes / (record_bytes + entry_bytes) * FILL_PERCENT / 100;
+    (fit, stats.index_capacity_max * INDEX_FILL_PERCENT / 100)
 }
 
 /// Returns a number with three significant digits: an estimate is not more exact than that.
@@ -99,6 +130,17 @@ fn about(number: u64) -> String {
     let groups: Vec<&str> =
         digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
     groups.join(",")
+}
+
+/// Returns how large the index may become, and what hint it began with.
+fn index(config: &Config, stats: &Stats) -> String {
+    let most_bytes = stats.index_capacity_max * ENTRY_BYTES;
+    let hint = config.index_memory_bytes.map(|bytes| format!(" (--index-memory {})", Bytes(bytes)));
+    let hint = hint.unwrap_or_default();
+    match stats.index_capacity < stats.index_capacity_max {
+        true => format!("grows with the items, to {} at most{hint}", Bytes(most_bytes)),
+        false => format!("keeps its size{hint}"),
+    }
 }
 
 fn introduction(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &SsdTier, io: &str) -> String {
@@ -112,6 +154,7 @@ fn introduction(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &Ss
         Bytes(stats.index_bytes),
         Bytes(stats.buffer_bytes + stats.table_bytes)
     );
+    let _ = writeln!(text, "  index   {}", index(config, stats));
     match ssd.described.as_slice() {
         [] => text += "  SSD     none\n",
         devices => {
@@ -120,10 +163,11 @@ fn introduction(config: &Config, stats: &Stats, listeners: &[Listener], ssd: &Ss
             }
         }
     }
-    let (items, size) = (about(items(config, stats, ssd)), Bytes(config.item_size_bytes));
+    let (fit, indexed) = items(config, stats, ssd);
+    let (items, size) = (about(fit.min(indexed)), Bytes(config.item_size_bytes));
     let _ = writeln!(text, "  room    for about {items} items of {size}");
-    // A line to try that had to authenticate first would be no line to try.
-    match listeners.first().filter(|_| config.auth_file.is_none()) {
+    // A line to try that had to authenticate first, or to shake hands, would be no line to try.
+    match listeners.iter().find(|listener| config.auth_file.is_none() && listener.tls == ListenTls::Off) {
         Some(Listener { port: Some(port), .. }) => {
             text += "  try     printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\nquit\\r\\n' |\n";
             let _ = writeln!(text, "          bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}; cat >&3; cat <&3'");

@@ -6,15 +6,29 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::config::{Config, Personality, TcpPort, UnixSocket};
+use crate::config::{Config, Listen, ListenTls, Personality, Protocol, TcpPort, UnixSocket};
 use crate::listener::Listener;
 
 /// The addresses of a daemon that does not serve yet. A peer that connects to one is refused, so that a health
 /// check does not pass before the store is open.
 pub struct Bound {
-    tcp: Vec<(Socket, SocketAddr)>,
+    tcp: Vec<(Socket, SocketAddr, How)>,
+}
+
+/// How the connections of an address speak.
+#[derive(Clone, Copy)]
+struct How {
+    tls: ListenTls,
+    protocol: Protocol,
+}
+
+impl How {
+    fn of(entry: &Listen, config: &Config) -> How {
+        let tls = if config.tls.is_some() { entry.tls } else { ListenTls::Off };
+        How { tls, protocol: entry.protocol.unwrap_or(config.protocol) }
+    }
 }
 
 /// Takes the TCP addresses of the configuration for this process, and finds out whether its Unix socket is free.
@@ -22,9 +36,9 @@ pub struct Bound {
 /// # Errors
 /// A text for the operator, with a remedy.
 pub fn bind(config: &Config) -> Result<Bound, String> {
-    let mut tcp: Vec<(Socket, SocketAddr)> = Vec::new();
+    let mut tcp: Vec<(Socket, SocketAddr, How)> = Vec::new();
     if let Some(unix) = &config.unix_socket {
-        check_stale(&unix.path).map_err(|what| unix_problem(unix, &what))?;
+        check_stale(&unix.path, "-s").map_err(|what| unix_problem(unix, &what))?;
         return Ok(Bound { tcp });
     }
     let port = match config.tcp_port {
@@ -35,18 +49,19 @@ pub fn bind(config: &Config) -> Result<Bound, String> {
         TcpPort::Fixed(port) => port,
     };
     for entry in &config.listen {
-        let host = entry.host.as_deref().unwrap_or("*");
+        let (host, how) = (entry.host.as_deref().unwrap_or("*"), How::of(entry, config));
         let addresses = entry
             .resolve(port)
             .map_err(|error| format!("-l {host}: {error}; give an address of this host"))?;
         for address in addresses {
             let any_v6 = entry.host.is_none() && address.is_ipv6();
             // The kernel picks one port; both families use it.
-            let picked = tcp.first().map(|(_, bound)| bound.port()).filter(|_| any_v6 && address.port() == 0);
+            let picked =
+                tcp.first().map(|(_, bound, _)| bound.port()).filter(|_| any_v6 && address.port() == 0);
             let address = SocketAddr::new(address.ip(), picked.unwrap_or(address.port()));
-            check_exposure(config, address)?;
+            check_exposure(config, address, how.tls)?;
             match bind_tcp(address) {
-                Ok(bound) => tcp.push(bound),
+                Ok((socket, bound)) => tcp.push((socket, bound, how)),
                 Err(_) if any_v6 => {}
                 Err(error) => return Err(tcp_problem(address, &error)),
             }
@@ -57,19 +72,19 @@ pub fn bind(config: &Config) -> Result<Bound, String> {
 
 /// Refuses an address at which other hosts could read and write all items, unless the operator allows it. Under
 /// memcached's name it is allowed, as in memcached, and the greeting warns of it.
-fn check_exposure(config: &Config, address: SocketAddr) -> Result<(), String> {
+fn check_exposure(config: &Config, address: SocketAddr, tls: ListenTls) -> Result<(), String> {
     let is_meant = config.insecure_listen || config.personality == Personality::Memcached;
-    if is_meant || config.auth_file.is_some() || is_loopback(address) {
+    if is_meant || config.auth_file.is_some() || tls != ListenTls::Off || is_loopback(address) {
         return Ok(());
     }
     Err(format!(
-        "listening on {address} without authentication would let every host that reaches it read and write \
-         all items: give users with -Y FILE, or listen on 127.0.0.1 or a Unix socket (-s), or give \
-         --insecure-listen where a firewall keeps others out"
+        "listening on {address} without authentication or TLS would let every host that reaches it read and \
+         write all items: give users with -Y FILE, or TLS with -Z, or listen on 127.0.0.1 or a Unix socket \
+         (-s), or give --insecure-listen where a firewall keeps others out"
     ))
 }
 
-fn is_loopback(address: SocketAddr) -> bool {
+pub(super) fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
@@ -81,8 +96,8 @@ pub fn open(config: &Config) -> Result<Vec<Listener>, String> {
     bind(config)?.listen(config)
 }
 
-fn bind_tcp(address: SocketAddr) -> io::Result<(Socket, SocketAddr)> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+pub(super) fn bind_tcp(address: SocketAddr) -> io::Result<(Socket, SocketAddr)> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(socket2::Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -101,18 +116,23 @@ impl Bound {
     pub fn listen(self, config: &Config) -> Result<Vec<Listener>, String> {
         let backlog = config.backlog.min(i32::MAX as u32) as i32;
         let mut listeners = Vec::new();
-        for (socket, address) in self.tcp {
+        for (socket, address, how) in self.tcp {
             socket.listen(backlog).map_err(|error| tcp_problem(address, &error))?;
             listeners.push(Listener {
                 socket: socket.into(),
                 name: address.to_string(),
                 port: Some(address.port()),
+                tls: how.tls,
+                protocol: how.protocol,
                 is_exposed: !is_loopback(address),
                 file: None,
             });
         }
         if let Some(unix) = &config.unix_socket {
-            listeners.push(listen_unix(unix, backlog).map_err(|what| unix_problem(unix, &what))?);
+            listeners.push(
+                listen_unix(unix, config.protocol, backlog, "-s")
+                    .map_err(|what| unix_problem(unix, &what))?,
+            );
         }
         Ok(listeners)
     }
@@ -134,8 +154,14 @@ fn unix_problem(unix: &UnixSocket, what: &str) -> String {
     format!("cannot listen on {}: {what}", unix.path.display())
 }
 
-fn listen_unix(unix: &UnixSocket, backlog: i32) -> Result<Listener, String> {
-    if check_stale(&unix.path)? {
+/// Listens on a Unix socket; `option` is the one that names it, for the operator.
+pub(super) fn listen_unix(
+    unix: &UnixSocket,
+    protocol: Protocol,
+    backlog: i32,
+    option: &str,
+) -> Result<Listener, String> {
+    if check_stale(&unix.path, option)? {
         fs::remove_file(&unix.path)
             .map_err(|error| format!("the stale socket cannot be removed: {error}"))?;
     }
@@ -148,12 +174,16 @@ fn listen_unix(unix: &UnixSocket, backlog: i32) -> Result<Listener, String> {
         socket.listen(backlog)?;
         Ok((socket, metadata))
     };
-    let (socket, metadata) = open()
-        .map_err(|error| format!("{error}; choose another path with -s, in a directory you can write"))?;
+    let (socket, metadata) = open().map_err(|error| {
+        format!("{error}; choose another path with {option}, in a directory you can write")
+    })?;
     Ok(Listener {
         socket: socket.into(),
         name: unix.path.display().to_string(),
         port: None,
+        // Nobody between the two ends of a Unix socket could listen in.
+        tls: ListenTls::Off,
+        protocol,
         is_exposed: false,
         file: Some((unix.path.clone(), metadata.dev(), metadata.ino())),
     })
@@ -161,10 +191,12 @@ fn listen_unix(unix: &UnixSocket, backlog: i32) -> Result<Listener, String> {
 
 /// Returns whether there is a socket that no process listens on any more. It is an error if anything else is in the
 /// way.
-fn check_stale(path: &Path) -> Result<bool, String> {
+fn check_stale(path: &Path, option: &str) -> Result<bool, String> {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(false) };
     if !metadata.file_type().is_socket() {
-        return Err("there is a file that is no socket; remove it or choose another path with -s".into());
+        return Err(format!(
+            "there is a file that is no socket; remove it or choose another path with {option}"
+        ));
     }
     let connect = || -> io::Result<()> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
@@ -174,7 +206,7 @@ fn check_stale(path: &Path) -> Result<bool, String> {
     match connect() {
         // Only this error shows that there is no listener. A full queue or a lack of rights does not.
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(true),
-        _ => Err("another process listens there; stop it, or choose another path with -s".into()),
+        _ => Err(format!("another process listens there; stop it, or choose another path with {option}")),
     }
 }
 

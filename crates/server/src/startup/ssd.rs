@@ -97,8 +97,8 @@ impl SsdTier {
     }
 
     /// Returns the devices, to be read and written.
-    pub fn devices(self) -> Vec<Arc<dyn Device>> {
-        self.files.into_iter().map(|file| Arc::new(file) as Arc<dyn Device>).collect()
+    pub fn devices(self) -> Vec<Arc<FileDevice>> {
+        self.files.into_iter().map(Arc::new).collect()
     }
 }
 

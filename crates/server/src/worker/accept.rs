@@ -3,15 +3,16 @@
 //! A connection over the limit is refused with an error line. With `no_maxconns_fast` it waits in the kernel's
 //! queue for another to end, but not forever: after a while all that wait are refused.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketFlags, accept_with, acceptfrom_with};
 
-use super::Worker;
+use super::{Accepted, Worker};
 use crate::session::TOO_MANY_CONNECTIONS;
 
 /// Connections taken from one listener before other events get their turn.
@@ -20,8 +21,8 @@ const ACCEPTED_MAX: usize = 64;
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// The least time between two reports of failures to accept.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
-/// Reads of the input of a refused client, in pieces, before its connection is closed. If it were closed with bytes
-/// unread, the client would lose the error line too.
+/// Reads of the input of a client, in pieces, before its connection is closed. If it were closed with bytes unread,
+/// the client would lose the last words to it too.
 const DRAINED_PIECES: usize = 8;
 const PIECE_BYTES: usize = 4096;
 
@@ -89,10 +90,15 @@ fn spare() -> Option<OwnedFd> {
 fn refuse(socket: OwnedFd) {
     let line = format!("{}\r\n", TOO_MANY_CONNECTIONS);
     let _ = rustix::net::send(&socket, line.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-    let _ = rustix::net::shutdown(&socket, Shutdown::Write);
+    part(socket.as_fd());
+}
+
+/// Ends the output, and reads what has come, before a connection is closed.
+pub(super) fn part(socket: BorrowedFd<'_>) {
+    let _ = rustix::net::shutdown(socket, Shutdown::Write);
     let mut piece = [0; PIECE_BYTES];
     for _ in 0..DRAINED_PIECES {
-        match rustix::net::recv(&socket, &mut piece, RecvFlags::DONTWAIT) {
+        match rustix::net::recv(socket, &mut piece, RecvFlags::DONTWAIT) {
             Ok((1.., _)) => {}
             _ => return,
         }
@@ -117,13 +123,13 @@ impl Worker {
                 self.acceptor.full_since.get_or_insert(self.instant);
                 return self.stop_accepting();
             }
-            match accept_with(&self.listeners[listener].socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
-            {
-                Ok(socket) if is_full => {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            match acceptfrom_with(&self.listeners[listener].socket, flags) {
+                Ok((socket, _)) if is_full => {
                     self.counters().rejected_connections.up();
                     refuse(socket);
                 }
-                Ok(socket) => self.hand_out(socket, listener),
+                Ok((socket, peer)) => self.hand_out(socket, listener, peer),
                 Err(error) => match Failure::of(error) {
                     Failure::Broken => {}
                     Failure::Nothing => {
@@ -138,7 +144,7 @@ impl Worker {
         }
     }
 
-    fn hand_out(&mut self, socket: OwnedFd, listener: usize) {
+    fn hand_out(&mut self, socket: OwnedFd, listener: usize, peer: Option<SocketAddrAny>) {
         self.acceptor.full_since = None;
         self.shared.connections.fetch_add(1, Relaxed);
         self.counters().total_connections.up();
@@ -147,10 +153,12 @@ impl Worker {
             let _ = rustix::net::sockopt::set_socket_keepalive(&socket, true);
         }
         self.next_inbox = (self.next_inbox + 1) % self.inboxes.len();
+        let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+        let accepted = Accepted { socket, listener, peer };
         if self.next_inbox == self.number {
-            self.adopt(socket);
+            self.adopt(accepted);
         } else {
-            self.inboxes[self.next_inbox].put(socket);
+            self.inboxes[self.next_inbox].put(accepted);
         }
     }
 

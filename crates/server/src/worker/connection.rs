@@ -2,19 +2,27 @@
 //! memory.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 
 use super::fair_queue::{Account, Among, FairQueue, VirtualClock};
-use crate::config::Config;
+use super::handshakes::Handshakes;
 use crate::process;
 use crate::session::{Session, Wait};
+use crate::tls::TlsStream;
 
 pub(super) struct Connection {
     pub(super) socket: OwnedFd,
     pub(super) session: Session,
+    /// The client's address; None on a Unix socket.
+    pub(super) peer: Option<SocketAddr>,
+    /// The number of the listener that accepted it.
+    pub(super) listener: usize,
+    /// Its TLS, if it speaks any.
+    pub(super) tls: Option<Box<TlsStream>>,
     /// There may be bytes to read: edge-triggered events report changes only.
     pub(super) readable: bool,
     /// The peer has ended its side, or both. After its last bytes the end is read, without another event.
@@ -34,6 +42,8 @@ pub(super) struct Connection {
     unacknowledged: usize,
     /// Bytes of the budget that this connection holds.
     pub(super) held_bytes: usize,
+    /// Bytes that its handshake counts for, if one has begun.
+    handshake_bytes: usize,
     account: Account,
     generation: u32,
 }
@@ -48,6 +58,62 @@ impl Connection {
     /// Returns whether it waits for memory.
     pub(super) fn is_parked(&self) -> bool {
         self.parked
+    }
+
+    /// Returns whether its handshake has not ended.
+    pub(super) fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|stream| stream.is_handshaking())
+    }
+
+    /// Returns whether records were made that are not sent.
+    fn has_unsent_records(&self) -> bool {
+        self.tls.as_ref().is_some_and(|stream| !stream.unsent().is_empty())
+    }
+
+    /// Returns the bytes still to come of a request or a record whose memory it holds already; 0 for none.
+    pub(super) fn missing_bytes(&self) -> usize {
+        match &self.tls {
+            Some(stream) => stream.missing(),
+            None => self.session.input_missing(),
+        }
+    }
+
+    /// Returns whether there is something to send.
+    pub(super) fn has_output(&self) -> bool {
+        !self.session.out.is_empty() || self.has_unsent_records()
+    }
+
+    /// Returns whether there is no partial request and no waiting reply.
+    pub(super) fn is_idle(&self) -> bool {
+        self.session.is_idle() && !self.has_unsent_records()
+    }
+
+    /// Returns whether it is to be closed and all replies have been sent.
+    pub(super) fn is_over(&self) -> bool {
+        self.session.is_over() && !self.has_unsent_records()
+    }
+
+    /// Returns the bytes of memory that it holds.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.session.memory_bytes() + self.tls.as_ref().map_or(0, |stream| stream.memory_bytes())
+    }
+
+    /// Returns the bytes taken from the budget for it since the last call, to be held.
+    pub(super) fn take_claimed(&mut self) -> usize {
+        self.session.take_claimed() + self.tls.as_mut().map_or(0, |stream| stream.take_claimed())
+    }
+
+    /// Returns whether it is queued for a turn.
+    pub(super) fn waits_for_turn(&self) -> bool {
+        self.has_turn
+    }
+
+    /// Notes that `bytes` were sent to it.
+    pub(super) fn note_sent(&mut self, bytes: usize, now: Instant) {
+        if bytes > 0 {
+            self.last_active = now;
+            self.moved_bytes += bytes as u64;
+        }
     }
 
     /// Notes that it moves.
@@ -77,7 +143,7 @@ impl Connection {
     /// Returns whether it can continue only when its peer acts: replies are not taken, or a request is not
     /// complete.
     pub(super) fn awaits_peer(&self) -> bool {
-        let unread = !self.session.out.is_empty() && !self.writable;
+        let unread = self.has_output() && !self.writable;
         unread || !self.readable && !self.parked && self.session.wants_input()
     }
 }
@@ -98,6 +164,8 @@ pub(super) struct Connections {
     clock: VirtualClock,
     /// Connections that can continue without an event.
     turns: FairQueue,
+    /// Connections whose handshakes can continue.
+    handshakes: Handshakes,
     /// Connections that wait for room in RAM or on the SSD.
     room_waiters: VecDeque<u64>,
     /// Connections that wait for the memory of a long line, in the order in which they began to.
@@ -119,13 +187,15 @@ fn connection_of(places: &mut [Option<Connection>], token: u64) -> Option<&mut C
 }
 
 impl Connections {
-    pub(super) fn new() -> Self {
+    /// Returns no connections, whose handshakes together may hold `handshake_bytes_max`.
+    pub(super) fn new(handshake_bytes_max: usize) -> Self {
         Connections {
             places: Vec::new(),
             generations: Vec::new(),
             free: Vec::new(),
             clock: VirtualClock::default(),
             turns: FairQueue::default(),
+            handshakes: Handshakes::new(handshake_bytes_max),
             room_waiters: VecDeque::new(),
             line_waiters: VecDeque::new(),
             read_waiters: FairQueue::default(),
@@ -133,7 +203,13 @@ impl Connections {
         }
     }
 
-    pub(super) fn add(&mut self, socket: OwnedFd, config: &Config, now: Instant) -> u64 {
+    pub(super) fn add(
+        &mut self,
+        socket: OwnedFd,
+        session: Session,
+        tls: Option<Box<TlsStream>>,
+        now: Instant,
+    ) -> u64 {
         let place = self.free.pop().map_or(self.places.len(), |place| place as usize);
         if place == self.places.len() {
             self.places.push(None);
@@ -143,7 +219,10 @@ impl Connections {
         let generation = self.generations[place];
         self.places[place] = Some(Connection {
             socket,
-            session: Session::new(config),
+            session,
+            peer: None,
+            listener: 0,
+            tls,
             readable: true,
             ended: false,
             writable: true,
@@ -155,6 +234,7 @@ impl Connections {
             moved_since: now,
             unacknowledged: 0,
             held_bytes: 0,
+            handshake_bytes: 0,
             account: Account::default(),
             generation,
         });
@@ -176,7 +256,9 @@ impl Connections {
     /// Forgets a connection, which closes its socket. Returns the bytes of the budget that it held.
     pub(super) fn remove(&mut self, token: u64) -> Option<usize> {
         self.rest(token);
-        let bytes = self.get(token)?.held_bytes;
+        let connection = self.get(token)?;
+        let (bytes, counted) = (connection.held_bytes, connection.handshake_bytes);
+        self.handshakes.count(counted, None);
         self.places[token as u32 as usize] = None;
         self.free.push(token as u32);
         Some(bytes)
@@ -197,13 +279,37 @@ impl Connections {
     }
 
     pub(super) fn idle_since(&mut self, now: Instant, limit: Duration) -> Vec<u64> {
-        let idle = |c: &Connection| c.session.awaits_peer() && now.duration_since(c.last_active) >= limit;
+        let idle = |c: &Connection| {
+            c.session.awaits_peer() && !c.has_unsent_records() && now.duration_since(c.last_active) >= limit
+        };
         self.all().filter_map(|(token, c)| idle(c).then_some(token)).collect()
     }
 
     /// Returns the connections whose logins wait to be answered.
     pub(super) fn logins(&mut self) -> Vec<u64> {
         self.all().filter_map(|(token, c)| (c.session.wait() == Wait::Login).then_some(token)).collect()
+    }
+
+    /// Returns the connections whose peers have taken `limit` or longer for their handshakes; or `limit_short`, if
+    /// other handshakes wait for the memory that these hold.
+    pub(super) fn late_handshakes(
+        &mut self,
+        now: Instant,
+        limit: Duration,
+        limit_short: Duration,
+    ) -> Vec<u64> {
+        let are_short = self.handshakes.are_short();
+        let is_late = |c: &Connection| {
+            let Some(stream) = c.tls.as_ref().filter(|stream| stream.is_handshaking()) else { return false };
+            let lasts = now.duration_since(stream.began());
+            !c.has_turn && (lasts >= limit || are_short && stream.has_begun() && lasts >= limit_short)
+        };
+        self.all().filter_map(|(token, c)| is_late(c).then_some(token)).collect()
+    }
+
+    /// Returns the subscribed connections from which nothing was heard for too long.
+    pub(super) fn unheard_since(&mut self, now: Instant) -> Vec<u64> {
+        self.all().filter_map(|(token, c)| c.session.is_unheard(now).then_some(token)).collect()
     }
 
     /// Notes the events that epoll reported.
@@ -220,6 +326,49 @@ impl Connections {
 impl Connections {
     pub(super) fn turns(&self) -> usize {
         self.turns.len()
+    }
+
+    /// Returns how many handshakes can have a turn now.
+    pub(super) fn handshakes(&self) -> usize {
+        self.handshakes.ready()
+    }
+
+    /// Returns whether a handshake that holds `bytes` holds too much.
+    pub(super) fn is_too_much_for_handshake(&self, bytes: usize) -> bool {
+        self.handshakes.is_too_much(bytes)
+    }
+
+    /// Counts the memory of the connection's handshake, after it has changed.
+    pub(super) fn count_handshake(&mut self, token: u64) {
+        let Some(connection) = connection_of(&mut self.places, token) else { return };
+        let Some(stream) = &connection.tls else { return };
+        // One that waits for memory for its first bytes will hold some, whoever wakes it.
+        let has_begun = stream.is_handshaking() && (stream.has_begun() || connection.parked);
+        let holds = has_begun.then_some(connection.held_bytes);
+        connection.handshake_bytes = self.handshakes.count(connection.handshake_bytes, holds);
+    }
+
+    /// Returns whether its peer has gone before its handshake has begun. What it sent is the beginning at most.
+    pub(super) fn has_left_early(&mut self, token: u64) -> bool {
+        let left = |c: &mut Connection| c.ended && c.tls.as_ref().is_some_and(|stream| !stream.has_begun());
+        self.get(token).is_some_and(left)
+    }
+
+    pub(super) fn is_handshaking(&mut self, token: u64) -> bool {
+        self.get(token).is_some_and(|connection| connection.is_handshaking())
+    }
+
+    /// Returns the next handshake to have its turn.
+    pub(super) fn take_handshake(&mut self, now: Instant) -> Option<u64> {
+        let places = &mut self.places;
+        let has_begun = |token| connection_of(places, token).is_none_or(|c| c.handshake_bytes > 0);
+        let token = self.handshakes.pop(has_begun)?;
+        if let Some(connection) = self.get(token) {
+            connection.has_turn = false;
+            connection.tls.iter_mut().for_each(|stream| stream.note_turn(now));
+        }
+        self.begin_turn(token);
+        Some(token)
     }
 
     pub(super) fn room_waiters(&self) -> usize {
@@ -243,6 +392,9 @@ impl Connections {
         if let Some(connection) = connection_of(&mut self.places, token)
             && !std::mem::replace(&mut connection.has_turn, true)
         {
+            if connection.is_handshaking() {
+                return self.handshakes.push(token);
+            }
             self.turns.push(&mut self.clock, token, &mut connection.account);
         }
     }

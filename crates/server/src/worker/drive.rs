@@ -4,11 +4,13 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::Worker;
+use super::{Close, Worker};
 use crate::budget::{Claim, OUTPUT_BYTES, RECEIVE_BYTES, drive_bytes_max};
 use crate::session::{Ctx, Session, Wait};
+use crate::tls::{HANDSHAKE_BYTES, RECORD_BYTES_MAX};
 
 /// [`RECEIVE_BYTES`] where memory is short.
 const RECEIVE_BYTES_TIGHT: usize = 4 << 10;
@@ -21,11 +23,22 @@ const READ_QUANTUM_BYTES: usize = 64 << 10;
 
 /// The memory that a connection may use in one drive.
 #[derive(Clone, Copy)]
-struct Grant {
+pub(super) struct Grant {
     /// Bytes of the budget that were taken for it; 0 if there is so much room that none have to be taken.
     taken_bytes: usize,
-    receive_bytes: usize,
-    output_bytes: usize,
+    pub(super) receive_bytes: usize,
+    pub(super) output_bytes: usize,
+}
+
+/// The outcome of receiving from a socket.
+pub(super) enum Came {
+    Bytes(usize),
+    /// There is nothing to be received now.
+    Nothing,
+    /// The peer sends no more.
+    End,
+    /// The connection is gone.
+    Broken,
 }
 
 /// The reads that a session may ask for.
@@ -40,30 +53,62 @@ impl Worker {
     /// connection holds afterwards is provided for here, before it is taken.
     fn grant(&mut self, token: u64) -> Option<Grant> {
         let claim = Claim::Output { light: self.connections.is_light(token) };
+        let (value_bytes, tls_bytes) = (self.shared.store.large_bytes(), self.tls_bytes(token));
         let budget = &self.shared.budget;
-        let value_bytes = self.shared.store.large_bytes();
         // If there is room for a drive of every worker, none has to take any first.
-        let all = (drive_bytes_max(RECEIVE_BYTES, OUTPUT_BYTES, value_bytes) * self.inboxes.len()) as u64;
+        let all = drive_bytes_max(RECEIVE_BYTES, OUTPUT_BYTES, value_bytes) + tls_bytes;
+        let all = (all * self.inboxes.len()) as u64;
         if budget.has_room(all, claim) {
             let receive_bytes =
                 if budget.has_room(all, Claim::Input) { RECEIVE_BYTES } else { RECEIVE_BYTES_TIGHT };
             return Some(Grant { taken_bytes: 0, receive_bytes, output_bytes: OUTPUT_BYTES });
         }
-        let tight = drive_bytes_max(RECEIVE_BYTES_TIGHT, OUTPUT_BYTES_TIGHT, value_bytes);
-        let taken_bytes = if budget.take(tight as u64, claim) { tight } else { 0 };
-        // The rest of a request whose memory is taken already is always received: that makes room.
-        let missing = self.connections.session(token).map_or(0, |session| session.input_missing());
-        let spare = if taken_bytes > 0 { RECEIVE_BYTES_TIGHT } else { 0 };
-        let receive_bytes = missing.min(RECEIVE_BYTES).max(spare);
+        let session_missing = self.connections.session(token).map_or(0, |session| session.input_missing());
+        let missing = self.connections.get(token).map_or(0, |connection| connection.missing_bytes());
+        let budget = &self.shared.budget;
+        let tight = drive_bytes_max(RECEIVE_BYTES_TIGHT, OUTPUT_BYTES_TIGHT, value_bytes) + tls_bytes;
         let output_bytes = OUTPUT_BYTES_TIGHT;
+        if budget.take(tight as u64, claim) {
+            let receive_bytes = missing.clamp(RECEIVE_BYTES_TIGHT, RECEIVE_BYTES);
+            return Some(Grant { taken_bytes: tight, receive_bytes, output_bytes });
+        }
+        // The rest of a request whose memory is taken already is always received: that makes room. If it comes in
+        // records, it needs the memory of the next of them.
+        let is_light = self.connections.is_light(token);
+        let budget = &self.shared.budget;
+        let needs_record = tls_bytes > 0 && missing == 0 && session_missing > 0;
+        let (receive_bytes, taken_bytes) = match needs_record {
+            true if budget.take(tls_bytes as u64, Claim::Finish { light: is_light }) => {
+                (session_missing, tls_bytes)
+            }
+            _ => (missing, 0),
+        };
+        let receive_bytes = receive_bytes.min(RECEIVE_BYTES);
         (receive_bytes > 0).then_some(Grant { taken_bytes, receive_bytes, output_bytes })
+    }
+
+    /// Returns the most bytes that a drive adds to the memory of the connection's TLS: a record and a handshake.
+    fn tls_bytes(&mut self, token: u64) -> usize {
+        if self.records.is_none() {
+            return 0;
+        }
+        match self.connections.get(token).and_then(|connection| connection.tls.as_ref()) {
+            Some(stream) if stream.is_handshaking() => RECORD_BYTES_MAX + HANDSHAKE_BYTES,
+            Some(_) => RECORD_BYTES_MAX,
+            None => 0,
+        }
     }
 
     /// Returns whether there is memory to drive the connection.
     pub(super) fn has_memory(&mut self, token: u64) -> bool {
-        let claim = Claim::Output { light: self.connections.is_light(token) };
+        let tls_bytes = self.tls_bytes(token);
+        let light = self.connections.is_light(token);
+        if tls_bytes > 0 && self.connections.get(token).is_some_and(|connection| connection.has_output()) {
+            return self.has_piece(light);
+        }
+        let claim = Claim::Output { light };
         let value_bytes = self.shared.store.large_bytes();
-        let tight = drive_bytes_max(RECEIVE_BYTES_TIGHT, OUTPUT_BYTES_TIGHT, value_bytes);
+        let tight = drive_bytes_max(RECEIVE_BYTES_TIGHT, OUTPUT_BYTES_TIGHT, value_bytes) + tls_bytes;
         self.shared.budget.has_room(tight as u64, claim)
     }
 
@@ -72,16 +117,19 @@ impl Worker {
     pub(super) fn settle(&mut self, token: u64, taken_bytes: usize) {
         let (mut before, mut after) = (taken_bytes, 0);
         if let Some(connection) = self.connections.get(token) {
-            after = connection.session.memory_bytes();
+            after = connection.memory_bytes();
             let held = std::mem::replace(&mut connection.held_bytes, after);
             self.shared.budget.note_progress(held.saturating_sub(after) as u64);
-            before += held + connection.session.take_claimed();
+            before += held + connection.take_claimed();
+        }
+        if self.records.is_some() {
+            self.connections.count_handshake(token);
         }
         self.shared.budget.exchange(before as u64, after as u64);
     }
 
     /// Returns the reads that a session may ask for without waiting for its turn: none while others wait.
-    fn unasked_share(&self) -> ReadShare {
+    pub(super) fn unasked_share(&self) -> ReadShare {
         let reads = if self.connections.read_waiters() > 0 { 0 } else { self.in_flight.room() };
         ReadShare { reads, bytes: usize::MAX }
     }
@@ -99,7 +147,9 @@ impl Worker {
         let mut ctx = Ctx {
             shared: &self.shared,
             connection: connection.socket.as_raw_fd(),
+            place: (self.number, token),
             counters: &self.shared.counters[self.number],
+            latencies: &self.shared.latencies[self.number],
             now: self.now,
             instant: self.instant,
             read_room: share.reads,
@@ -160,9 +210,9 @@ impl Worker {
         if self.output.capacity() == 0 {
             self.output = Vec::with_capacity(OUTPUT_BYTES_TIGHT);
         }
-        let over = self.connections.session(token).is_none_or(|session| session.is_over());
+        let over = self.connections.get(token).is_none_or(|connection| connection.is_over());
         if !alive || over {
-            return self.end(token);
+            return self.end(token, if alive { Close::Normal } else { Close::Error });
         }
         self.settle(token, 0);
         self.note_wait(token);
@@ -252,6 +302,9 @@ impl Worker {
         if connection.session.is_idle() {
             connection.note_move(self.instant);
         }
+        if connection.tls.is_some() {
+            return self.receive_encrypted(token, grant);
+        }
         let (into_value, wanted, result) = match connection.session.receive_into() {
             Some(spare) => {
                 let wanted = spare.len();
@@ -263,34 +316,17 @@ impl Worker {
                 (false, wanted, recv(&connection.socket, input, RecvFlags::empty()).map(|(len, _)| len))
             }
         };
-        let len = match result {
-            Ok(0) => {
+        let len = match self.note_received(token, result, wanted) {
+            Came::Bytes(len) => len,
+            Came::Nothing => return true,
+            Came::Broken => return false,
+            Came::End => {
                 // Requests before the end are still answered.
                 self.with_session(token, share, grant.output_bytes, |session, _| session.close());
                 return true;
             }
-            Ok(len) => len,
-            Err(error) => match io::Error::from(error).kind() {
-                io::ErrorKind::WouldBlock => {
-                    connection.readable = false;
-                    return true;
-                }
-                io::ErrorKind::Interrupted => {
-                    self.connections.wait_for_turn(token);
-                    return true;
-                }
-                _ => return false,
-            },
         };
-        // A short read empties a stream socket. Later bytes raise another edge, but an end that was reported
-        // already does not.
-        connection.readable = len == wanted || connection.ended;
-        connection.moved_bytes += len as u64;
-        if connection.session.has_line() {
-            self.shared.budget.note_progress(len as u64);
-        }
         self.counters().bytes_read.add(len as u64);
-        self.received_bytes += len;
         if into_value {
             self.with_session(token, share, grant.output_bytes, |session, ctx| session.received(ctx, len));
         } else {
@@ -303,30 +339,69 @@ impl Worker {
         true
     }
 
-    /// Sends as much as possible now. Returns false when the peer is gone.
+    /// Notes the outcome of receiving up to `wanted` bytes from the connection's socket.
+    pub(super) fn note_received(
+        &mut self,
+        token: u64,
+        result: rustix::io::Result<usize>,
+        wanted: usize,
+    ) -> Came {
+        let Some(connection) = self.connections.get(token) else { return Came::Broken };
+        let len = match result {
+            Ok(0) => return Came::End,
+            Ok(len) => len,
+            Err(Errno::AGAIN) => {
+                connection.readable = false;
+                return Came::Nothing;
+            }
+            Err(Errno::INTR) => {
+                self.connections.wait_for_turn(token);
+                return Came::Nothing;
+            }
+            Err(_) => return Came::Broken,
+        };
+        // A short read empties a stream socket. Later bytes raise another edge, but an end that was reported
+        // already does not.
+        connection.readable = len == wanted || connection.ended;
+        connection.moved_bytes += len as u64;
+        if connection.session.has_line() {
+            self.shared.budget.note_progress(len as u64);
+        }
+        self.received_bytes += len;
+        Came::Bytes(len)
+    }
+
+    /// Sends as much as possible now, announcements too. Returns false when the peer is gone.
     pub(super) fn send(&mut self, token: u64) -> bool {
         let Some(connection) = self.connections.get(token) else { return false };
-        if !connection.writable || connection.session.out.is_empty() {
-            return true;
+        if connection.tls.is_some() {
+            connection.session.announce();
+            return !connection.writable || !connection.has_output() || self.send_encrypted(token);
         }
-        let (socket, writable) = (&connection.socket, &mut connection.writable);
-        let sent = connection.session.out.flush(|bytes, more| {
-            let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
-            let sent = send(socket, bytes, flags).map_err(io::Error::from);
-            if matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
-                *writable = false;
+        loop {
+            // As many at a time as a connection may hold.
+            connection.session.announce();
+            if !connection.writable || connection.session.out.is_empty() {
+                return true;
             }
-            sent
-        });
-        if let Ok(bytes) = sent {
+            let (socket, writable) = (&connection.socket, &mut connection.writable);
+            let sent = connection.session.out.flush(|bytes, more| {
+                let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
+                let sent = send(socket, bytes, flags).map_err(io::Error::from);
+                if matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+                    *writable = false;
+                }
+                sent
+            });
+            let Ok(bytes) = sent else { return false };
             if bytes > 0 {
-                connection.last_active = self.instant;
-                connection.moved_bytes += bytes;
+                connection.note_sent(bytes as usize, self.instant);
                 self.shared.counters[self.number].bytes_written.add(bytes);
             }
-            return true;
+            if bytes == 0 || !connection.session.out.is_empty() {
+                return true;
+            }
         }
-        false
     }
 
     /// Queues the connection for whatever it waits for, so that it continues when that comes.

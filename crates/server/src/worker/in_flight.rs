@@ -3,6 +3,7 @@
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 use larder_device::{Completion, IoBuf, IoOp, IoQueue};
 use larder_store::{Loaded, ReadPlan, Seconds, WriteJob};
@@ -49,6 +50,10 @@ impl WantedRead {
 pub(super) struct InFlight {
     queue: Option<Box<dyn IoQueue>>,
     operations: Vec<Option<Operation>>,
+    /// When each of them was submitted; `None` until the queue was flushed.
+    started: Vec<Option<Instant>>,
+    /// The places of those submitted since the queue was flushed.
+    unflushed: Vec<u32>,
     free: Vec<u32>,
     /// Reads that a session asks for, between its call and their submission.
     wanted: Vec<(Ticket, ReadPlan)>,
@@ -61,7 +66,7 @@ pub(super) struct InFlight {
     light_bytes: usize,
     heavy_bytes: usize,
     threads: usize,
-    failures_logged: Option<std::time::Instant>,
+    failures_logged: Option<Instant>,
 }
 
 /// Places in the queue that are kept for writes.
@@ -86,6 +91,8 @@ impl InFlight {
         InFlight {
             queue,
             operations: Vec::new(),
+            started: Vec::new(),
+            unflushed: Vec::new(),
             free: Vec::new(),
             wanted: Vec::new(),
             deferred: Vec::new(),
@@ -158,8 +165,11 @@ impl InFlight {
         let place = self.free.pop().unwrap_or(self.operations.len() as u32);
         if place as usize == self.operations.len() {
             self.operations.push(None);
+            self.started.push(None);
         }
         self.operations[place as usize] = Some(operation);
+        self.started[place as usize] = None;
+        self.unflushed.push(place);
         place
     }
 
@@ -204,7 +214,19 @@ impl InFlight {
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
+        if !self.unflushed.is_empty() {
+            let now = Instant::now();
+            for place in self.unflushed.drain(..) {
+                self.started[place as usize] = Some(now);
+            }
+        }
         self.queue.as_mut().map_or(Ok(()), |queue| queue.flush())
+    }
+
+    /// Returns how long an operation was under way that is taken back now.
+    fn time_of(&mut self, place: u64, now: Instant) -> Option<Duration> {
+        let started = self.started.get_mut(place as usize)?.take()?;
+        Some(now.saturating_duration_since(started))
     }
 
     fn reap(&mut self) -> Vec<Completion> {
@@ -216,7 +238,7 @@ impl InFlight {
     }
 
     /// Returns whether a failure may be logged now: one a second.
-    fn may_log(&mut self, now: std::time::Instant) -> bool {
+    fn may_log(&mut self, now: Instant) -> bool {
         let quiet = self.failures_logged.is_none_or(|last| now.duration_since(last).as_secs() >= 1);
         if quiet {
             self.failures_logged = Some(now);
@@ -230,13 +252,19 @@ impl Worker {
     pub(super) fn complete_io(&mut self) -> io::Result<()> {
         self.received_bytes = 0;
         let mut completions = self.in_flight.reap();
+        if !completions.is_empty() {
+            self.instant = Instant::now();
+        }
         for completion in completions.drain(..) {
             let Some(operation) = self.in_flight.take(completion.token) else { continue };
+            self.record_time(completion.token, completion.op.is_write());
             if let Err(error) = &completion.result {
                 self.report(&completion.op, error);
             }
             match (operation, completion.op) {
                 (Operation::Write(job), op) => {
+                    // A write that failed may have been performed.
+                    self.shared.note_written(job.device, op.byte_len() as u64);
                     drop(op);
                     let ok = completion.result.is_ok();
                     if !ok {
@@ -257,6 +285,14 @@ impl Worker {
         self.answered = answered;
         self.in_flight.submit_deferred(&self.shared, self.now);
         Ok(())
+    }
+
+    /// Records how long an operation took the device.
+    fn record_time(&mut self, place: u64, is_write: bool) {
+        let Some(time) = self.in_flight.time_of(place, self.instant) else { return };
+        let latencies = &self.shared.latencies[self.number];
+        let histogram = if is_write { &latencies.ssd_writes } else { &latencies.ssd_reads };
+        histogram.record(time);
     }
 
     fn complete_read(&mut self, operation: Operation, buffer: IoBuf, result: io::Result<usize>) {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::Worker;
 use super::connection::{Connection, HELD_BYTES_MIN};
+use super::{Close, Worker};
 use crate::session::Wait;
 
 /// A wait for memory that lasts this long without progress is a jam: the largest holders among the peers that others
@@ -89,7 +89,7 @@ impl Worker {
         let mut holders: Vec<(usize, u64, bool)> = Vec::new();
         for (token, connection) in self.connections.all() {
             let (awaits_peer, is_receiving) = (connection.awaits_peer(), connection.session.is_receiving());
-            let (mut bytes, is_unread) = (connection.held_bytes, !connection.session.out.is_empty());
+            let (mut bytes, is_unread) = (connection.held_bytes, connection.has_output());
             let still_for = if awaits_peer { connection.still_for(now) } else { Duration::ZERO };
             let gives_way = is_crowded && is_receiving && still_for >= STILL;
             if gives_way {
@@ -117,7 +117,7 @@ impl Worker {
                     "closed a connection that held memory and stood still; see --conn-memory"
                 );
             }
-            self.end(token);
+            self.end(token, Close::Error);
         }
     }
 }

@@ -186,27 +186,32 @@ impl Peer {
         self.stream.shutdown(Shutdown::Write).expect("it is open");
     }
 
+    /// Receives what comes next.
+    fn receive(&mut self) {
+        let mut piece = [0; 1 << 16];
+        let n = self.stream.read(&mut piece).expect("an answer in time");
+        assert!(n > 0, "closed after {} bytes", self.got.len());
+        self.got.extend_from_slice(&piece[..n]);
+    }
+
     /// Receives exactly `len` bytes.
     pub fn take(&mut self, len: usize) -> Vec<u8> {
         while self.got.len() < len {
-            let mut piece = [0; 1 << 16];
-            let n = self.stream.read(&mut piece).expect("an answer in time");
-            assert!(n > 0, "closed after {} of {len} bytes", self.got.len());
-            self.got.extend_from_slice(&piece[..n]);
+            self.receive();
         }
         self.got.drain(..len).collect()
     }
 
     /// Receives up to and with `end`.
     pub fn until(&mut self, end: &str) -> Vec<u8> {
-        let mut len = end.len();
+        let mut searched = 0;
         loop {
-            let bytes = self.take(len);
-            if bytes.ends_with(end.as_bytes()) {
-                return bytes;
+            let found = self.got[searched..].windows(end.len()).position(|bytes| bytes == end.as_bytes());
+            if let Some(at) = found {
+                return self.take(searched + at + end.len());
             }
-            len = bytes.len() + 1;
-            self.got.splice(0..0, bytes);
+            searched = (self.got.len() + 1).saturating_sub(end.len());
+            self.receive();
         }
     }
 

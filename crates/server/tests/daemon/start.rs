@@ -36,7 +36,7 @@ fn refusal(args: &[&str]) -> String {
 fn it_says_how_many_items_there_is_room_for_in_eighty_columns() {
     let (text, warnings, _) = said(Folder::new(), &["-m", "64", "--ssd", "none"]);
     // Of 512 bytes with the key, 119,675 were found again of 200,000.
-    assert!(text.contains("  room    for about 120,000 items of 512 bytes\n"), "{text}");
+    assert!(text.contains("  room    for about 119,000 items of 512 bytes\n"), "{text}");
     assert!(text.contains("  memory  64 MiB: items 63.0"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(warnings, "", "there is nothing to warn of");
@@ -46,10 +46,10 @@ fn it_says_how_many_items_there_is_room_for_in_eighty_columns() {
 fn the_memory_that_a_refusal_asks_for_is_enough() {
     let folder = Folder::new();
     let ssd = format!("{}:2g", folder.path("ssd"));
-    let text = refusal(&["-m", "30", "--ssd", &ssd]);
+    let text = refusal(&["-M", "-m", "30", "--ssd", &ssd]);
     let enough = text.split("Give -m ").nth(1).and_then(|rest| rest.split(',').next()).expect("a number");
     let less = (enough.parse::<u64>().expect("a number") - 1).to_string();
-    let args = ["-l", "127.0.0.1", "--io", "threads", "--ssd", &ssd, "-m"];
+    let args = ["-M", "-l", "127.0.0.1", "--io", "threads", "--ssd", &ssd, "-m"];
     let (_, warnings, folder) = said(folder, &[&args[..], &[enough]].concat());
     assert!(!warnings.contains("are left for items"), "{warnings}");
     let (_, warnings, _) = said(folder, &[&args[..], &[&less]].concat());
@@ -57,6 +57,32 @@ fn the_memory_that_a_refusal_asks_for_is_enough() {
         warnings.contains("are left for items") && warnings.contains(&format!("-m {enough}")),
         "{warnings}"
     );
+}
+
+#[test]
+fn it_says_how_large_the_index_may_become_and_what_it_was_told_of_it() {
+    let index_of = |args: &[&str]| {
+        let (text, _, _) = said(Folder::new(), args);
+        let line = text.lines().find_map(|line| line.strip_prefix("  index   ")).map(str::to_string);
+        line.unwrap_or_else(|| panic!("{text}"))
+    };
+    assert_eq!(index_of(&["-m", "64", "--ssd", "none"]), "grows with the items, to 8.5 MiB at most");
+    let hinted = index_of(&["-m", "64", "--ssd", "none", "--index-memory", "4"]);
+    assert_eq!(hinted, "grows with the items, to 8.5 MiB at most (--index-memory 4 MiB)");
+    assert_eq!(index_of(&["-m", "64", "--ssd", "none", "-M"]), "keeps its size");
+}
+
+#[test]
+fn it_warns_if_the_index_cannot_have_an_entry_for_each_item_that_there_is_room_for() {
+    let folder = Folder::new();
+    let ssd = format!("{}:1g", folder.path("ssd"));
+    let args = ["-m", "16", "--ssd", &ssd];
+    let (text, warnings, folder) = said(folder, &args);
+    assert!(warnings.contains("the index has entries for about 1,490,000 items at most"), "{warnings}");
+    assert!(text.contains("  room    for about 1,490,000 items of 512 bytes\n"), "{text}");
+    let (text, warnings, _) = said(folder, &[&args[..], &["--item-size", "1k"]].concat());
+    assert!(!warnings.contains("the index"), "{warnings}");
+    assert!(text.contains("  room    for about 1,0"), "{text}");
 }
 
 #[test]

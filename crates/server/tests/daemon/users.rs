@@ -67,7 +67,7 @@ fn sighup_reads_the_users_again_and_a_broken_file_changes_nothing() {
     let (status, output) = daemon.wait();
     assert!(status.success(), "{status}");
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(log.contains("users: every user of this host can read the passwords: chmod 600"), "{log}");
+    assert!(log.contains("users: every user of this host can read the secrets in it: chmod 600"), "{log}");
     assert!(log.contains("users other than its owner can change it"), "{log}");
     assert!(log.contains("the users stay as they were"), "{log}");
     assert!(log.contains("the users are read again\" users=1"), "{log}");
@@ -100,7 +100,7 @@ fn it_does_not_start_with_users_it_cannot_read() {
 fn it_listens_to_other_hosts_only_with_users_or_when_told_to() {
     for at in ["0.0.0.0", "*", "[::]:0", "127.0.0.1,0.0.0.0:0"] {
         let said = refusal(&["-l", at]);
-        assert!(said.contains("without authentication would let every host"), "{said}");
+        assert!(said.contains("without authentication or TLS would let every host"), "{said}");
         assert!(said.contains("-Y FILE") && said.contains("--insecure-listen"), "{said}");
     }
     let starts = |args: &[&str], name: &str| {
@@ -116,7 +116,7 @@ fn it_listens_to_other_hosts_only_with_users_or_when_told_to() {
         daemon.signal(Signal::TERM);
         String::from_utf8_lossy(&daemon.wait().1.stderr).into_owned()
     };
-    let warning = "without authentication: any host that reaches the port reads";
+    let warning = "without authentication or TLS: any host that reaches the port reads";
     assert!(starts(&["-l", "0.0.0.0", "--insecure-listen"], "larder").contains(warning));
     assert!(starts(&["-l", "0.0.0.0"], "memcached").contains(warning));
     assert!(!starts(&["-l", "0.0.0.0", "-Y", "USERS"], "larder").contains(warning));

@@ -11,6 +11,7 @@ use larder_server::clock::Clock;
 use larder_server::config::Config;
 use larder_server::session::{Ctx, Session, Ticket, Wait};
 use larder_server::shared::Shared;
+use larder_server::startup::tls;
 use larder_store::{ReadPlan, SEGMENT_BYTES, Seconds, Span, Store};
 
 /// What all clients share, and a device in memory. Time stands still unless the test [passes](Server::pass)
@@ -64,7 +65,8 @@ impl Server {
             seed: 7,
             first_cas: 1 << 20,
         });
-        let shared = Shared::new(store.expect("the sizes fit"), Clock::new(), config, "none");
+        let mut shared = Shared::new(store.expect("the sizes fit"), Clock::new(), config, "none");
+        shared.tls = tls::open(&shared.config).expect("the test's certificates are valid");
         shared.clock.pause();
         if let Some(auth) = &shared.auth {
             auth.load().expect("the test's users are valid");
@@ -84,6 +86,11 @@ impl Server {
     pub fn pass(&self, seconds: i64) {
         self.shared.clock.shift(seconds);
         self.shared.store.upkeep(self.now());
+    }
+
+    /// Lets so much pass of the time that waits are measured by.
+    pub fn wait(&self, time: Duration) {
+        self.waited.set(self.waited.get() + time);
     }
 
     pub fn now(&self) -> Seconds {
@@ -179,9 +186,11 @@ impl Client {
     fn with(&mut self, server: &Server, call: impl FnOnce(&mut Session, &mut Ctx<'_>)) {
         let mut reads = Vec::new();
         let mut ctx = Ctx {
+            place: (0, 0),
             shared: &server.shared,
             connection: 0,
             counters: &server.shared.counters[0],
+            latencies: &server.shared.latencies[0],
             now: server.now(),
             instant: server.began + server.waited.get(),
             read_room: self.read_room.saturating_sub(self.owed.len()),
@@ -311,7 +320,7 @@ impl Client {
                 return;
             } else {
                 beside(server);
-                server.waited.set(server.waited.get() + Duration::from_millis(10));
+                server.wait(Duration::from_millis(10));
                 self.retry(server);
             }
         }

@@ -3,8 +3,8 @@
 
 use larder_device::{Device, IoBuf, MemoryDevice};
 use larder_store::{
-    Admission, Call, Config, Expiry, Fetch, Loaded, OnFull, Payload, Put, PutMode, PutResult, ReadPlan,
-    Remove, SEGMENT_BYTES, Seconds, Span, Step, Store, Tier,
+    Admission, Call, Config, Expiry, Fetch, Found, Loaded, OnFull, Payload, Put, PutMode, PutResult,
+    ReadPlan, Remove, SEGMENT_BYTES, Seconds, Span, Step, Store, Tier,
 };
 
 /// What a request does.
@@ -70,6 +70,8 @@ pub struct LookAside {
     pub store: Store,
     /// What came of the requests.
     pub counts: Counts,
+    /// When the item expires that the last get has found; `None` after a miss.
+    pub found_expiry: Option<Expiry>,
     device: MemoryDevice,
     now: Seconds,
     since_upkeep: u32,
@@ -82,6 +84,30 @@ const START_S: u32 = 1_000;
 const UPKEEP_REQUESTS: u32 = 4096;
 /// The longest value, memcached's usual bound of an item.
 const VALUE_BYTES_MAX: usize = 1 << 20;
+
+/// Returns the options of such a store: see [`LookAside::new`].
+pub fn config(
+    ram_bytes: u64,
+    ssd_segments: u64,
+    item_bytes: u32,
+    admission: Admission,
+    live_percent: u32,
+) -> Config {
+    let span = Span { device: 0, offset: 0, bytes: ssd_segments * SEGMENT_BYTES };
+    Config {
+        memory_bytes: ram_bytes,
+        ssd: if ssd_segments == 0 { vec![] } else { vec![span] },
+        item_bytes,
+        index_bytes: None,
+        ssd_write_limit: None,
+        ssd_admission: admission,
+        ssd_live_percent: live_percent,
+        evict: true,
+        memory_file: None,
+        seed: 1,
+        first_cas: 1 << 20,
+    }
+}
 
 impl LookAside {
     /// A store of `ram_bytes` in all, over `ssd_segments` of [`SEGMENT_BYTES`], made for items of
@@ -97,23 +123,11 @@ impl LookAside {
         live_percent: u32,
     ) -> Result<Self, String> {
         let ssd_bytes = ssd_segments * SEGMENT_BYTES;
-        let span = Span { device: 0, offset: 0, bytes: ssd_bytes };
-        let config = Config {
-            memory_bytes: ram_bytes,
-            ssd: if ssd_segments == 0 { vec![] } else { vec![span] },
-            item_bytes,
-            index_bytes: None,
-            ssd_write_limit: None,
-            ssd_admission: admission,
-            ssd_live_percent: live_percent,
-            evict: true,
-            memory_file: None,
-            seed: 1,
-            first_cas: 1 << 20,
-        };
+        let config = config(ram_bytes, ssd_segments, item_bytes, admission, live_percent);
         Ok(LookAside {
             store: Store::open(&config).map_err(|error| error.to_string())?,
             counts: Counts::default(),
+            found_expiry: None,
             device: MemoryDevice::new(ssd_bytes.max(SEGMENT_BYTES)),
             now: Seconds(START_S),
             since_upkeep: 0,
@@ -148,8 +162,10 @@ impl LookAside {
 
     fn get(&mut self, key: &[u8]) -> Option<Tier> {
         let fetch = Fetch::default();
-        let found = self.run(key, |store, call| store.fetch(call, &fetch, |found| found.map(|f| f.tier)));
-        found.flatten()
+        let seen = |found: Option<&Found<'_>>| found.map(|found| (found.tier, found.expiry));
+        let found = self.run(key, |store, call| store.fetch(call, &fetch, seen)).flatten();
+        self.found_expiry = found.map(|(_, expiry)| expiry);
+        found.map(|(tier, _)| tier)
     }
 
     fn set(&mut self, key: &[u8], request: &Request) {

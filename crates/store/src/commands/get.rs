@@ -309,7 +309,7 @@ impl Shard {
         drop(found);
         if seen.on_ssd() && !fetch.no_bump {
             self.bump(seen.slot, seen.entry);
-            let place = entry.ssd_place();
+            let place = tiers.log.table.place_of(entry);
             tiers.log.table.mark_hot(place);
             if is_promoted(entry.freq()) && seen.has_value() {
                 self.promote(tiers, call, seen, &after, entry);
@@ -372,7 +372,7 @@ impl Shard {
             return;
         };
         let value = value.to_vec();
-        let place = entry.ssd_place();
+        let place = tiers.log.table.place_of(entry);
         let Some(generation) = tiers.log.table.current_generation(place) else { return };
         let ssd_copy = SsdCopy { place, generation };
         if is_large {

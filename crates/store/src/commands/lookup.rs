@@ -180,8 +180,9 @@ impl Shard {
         if !tiers.ssd_is_live(entry, now) {
             // A segment that was reused holds nothing of the key; any other has expired or been flushed as a
             // whole.
-            if tiers.log.table.current_generation(entry.ssd_place()).is_some() {
-                let flushed = tiers.log.table.is_of_another_epoch(entry.ssd_place().segment, epoch);
+            if !tiers.log.table.is_of_earlier_filling(entry) {
+                let segment = tiers.log.table.place_of(entry).segment;
+                let flushed = tiers.log.table.is_of_another_epoch(segment, epoch);
                 self.count_gone(if flushed { Gone::Flushed } else { Gone::Expired });
             }
             self.remove(tiers, slot, entry);
@@ -204,13 +205,50 @@ impl Shard {
                 self.remove(tiers, slot, entry);
                 Look::Absent(None)
             }
-            SsdLookup::Absent => Look::Absent(Some((slot, entry))),
+            SsdLookup::Absent => {
+                if call.loaded.as_ref().is_some_and(|loaded| loaded.plan.is_of(tiers, entry)) {
+                    self.count_false_read();
+                }
+                Look::Absent(Some((slot, entry)))
+            }
         }
+    }
+
+    /// Counts a collision if the item of an entry that another item is about to replace is known to be another key's.
+    /// That of an item on the SSD is known only while its page is in a write buffer, or if it was read.
+    pub(super) fn count_if_of_another_key(
+        &mut self,
+        tiers: &Tiers,
+        call: &Call<'_>,
+        old: Option<(Slot, Entry)>,
+    ) {
+        let Some((_, entry)) = old else { return };
+        let is_of_another_key = match entry.state() {
+            State::Empty => false,
+            State::Ram | State::RamLarge => self.ram_record(tiers, entry).key() != call.key,
+            State::Ssd => self.is_of_another_key_on_ssd(tiers, call, entry) == Some(true),
+        };
+        if is_of_another_key {
+            self.count_collision();
+        }
+    }
+
+    /// Returns whether an entry leads to another key's item on the SSD; `None` if the item is not in memory.
+    fn is_of_another_key_on_ssd(&self, tiers: &Tiers, call: &Call<'_>, entry: Entry) -> Option<bool> {
+        if !tiers.ssd_is_live(entry, call.now) {
+            return None;
+        }
+        let is_absent = |page: &Page<'_>| self.find_among(tiers, page, call.hash, call.key).is_none();
+        let buffered = tiers.log.with_buffered(tiers.log.table.place_of(entry), |page| is_absent(&page));
+        buffered.or_else(|| {
+            let loaded = call.loaded.as_ref().filter(|loaded| loaded.plan.is_of(tiers, entry))?;
+            page::verify(loaded.plan.read.id, loaded.bytes?).map(|page| is_absent(&page))
+        })
     }
 
     /// Looks at the place on the SSD that an entry points to: in a write buffer, or in the pages that were read.
     fn look_on_ssd<'l>(&self, tiers: &Tiers, call: &Call<'l>, entry: Entry, needs: Needs) -> SsdLook<'l> {
-        let (place, epoch) = (entry.ssd_place(), tiers.epoch());
+        let (place, epoch) = (tiers.log.table.place_of(entry), tiers.epoch());
         let buffered = tiers.log.with_buffered(place, |page| self.find_buffered(tiers, &page, call, needs));
         if let Some(found) = buffered {
             return SsdLook::Known(found);

@@ -297,6 +297,7 @@ fn store_new(
             let freq = old.map_or(0, |(_, old)| old.freq());
             let offset = shard.adopt(tiers, queue, &header, incoming.record, None);
             let entry = Entry::ram(call.hash, freq, State::RamLarge, offset);
+            shard.count_if_of_another_key(tiers, call, old);
             shard.place(tiers, call.now, call.hash, old, entry);
             Attempt::Done(PutResult::Stored(header.cas))
         }

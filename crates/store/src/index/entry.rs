@@ -20,30 +20,32 @@ pub(crate) enum State {
 /// One index entry.
 ///
 /// ```text
-///  63     48 47 46 45     40 39 38 37        16 15     4 3      0
-/// +---------+-----+---------+-----+------------+--------+--------+
-/// |   tag   |freq |  class  |state|  segment   |  page  |  gen.  |
-/// +---------+-----+---------+-----+------------+--------+--------+
-/// |   16    |  2  |    6    |  2  |     22     |   12   |   4    |
+///  63     48 47 46 45     40 39 38 37   32 31        16 15     4 3      0
+/// +---------+-----+---------+-----+-------+------------+--------+--------+
+/// |   tag   |freq |  part   |state| class |  segment   |  page  |  gen.  |
+/// +---------+-----+---------+-----+-------+------------+--------+--------+
+/// |   16    |  2  |    6    |  2  |   6   |     16     |   12   |   4    |
 /// ```
-/// In RAM, `segment` and `page` together are the record's place in the arena in units of 8 bytes, `class` has
-/// six more bits of the key's hash and `generation` is 0. On the SSD, `class` tells how many pages to read and
-/// `generation` which filling of the segment is meant.
+/// Tag and part are bits of the key's hash. In RAM, `class`, `segment` and `page` together are the record's place in
+/// the arena in units of 8 bytes, and `generation` is 0. On the SSD, `class` tells how many pages to read and
+/// `generation` which filling of the segment is meant. If there are more than 65,536 SSD segments, the higher bits of
+/// a segment's number take the higher bits of `part`: see [`part_bits`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, FromBytes)]
 #[repr(transparent)]
 pub(crate) struct Entry(pub u64);
 
 const TAG_SHIFT: u32 = 48;
 const FREQ_SHIFT: u32 = 46;
-const CLASS_SHIFT: u32 = 40;
+const PART_SHIFT: u32 = 40;
 const STATE_SHIFT: u32 = 38;
+const CLASS_SHIFT: u32 = 32;
 const SEGMENT_SHIFT: u32 = 16;
 const PAGE_SHIFT: u32 = 4;
+/// Bits of a part.
+pub(crate) const PART_BITS: u32 = FREQ_SHIFT - PART_SHIFT;
+const SEGMENT_BITS: u32 = CLASS_SHIFT - SEGMENT_SHIFT;
 const FREQ_MASK: u64 = 0b11 << FREQ_SHIFT;
-const CLASS_MASK: u64 = 0x3F << CLASS_SHIFT;
-/// What any entry has of its key's hash, and what one in RAM has.
-pub(crate) const TAG_MASK: u64 = 0xFFFF << TAG_SHIFT;
-pub(crate) const RAM_TAG_MASK: u64 = TAG_MASK | CLASS_MASK;
+const TAG_MASK: u64 = 0xFFFF << TAG_SHIFT;
 /// Units of a RAM place, in bytes.
 pub(crate) const RAM_UNIT_BYTES: u64 = 8;
 /// The most RAM an entry can address, in bytes.
@@ -54,10 +56,23 @@ pub(crate) const SSD_SEGMENTS_MAX: u32 = 1 << 22;
 pub(crate) const FREQ_MAX: u8 = 3;
 
 const _: () = assert!(TAG_SHIFT + u16::BITS == u64::BITS, "the fields tile the word");
+const _: () = assert!(TAG_SHIFT == FREQ_SHIFT + 2 && PART_BITS == 6 && PART_SHIFT == STATE_SHIFT + 2);
+const _: () = assert!(STATE_SHIFT == CLASS_SHIFT + 6 && SEGMENT_BITS == 16);
+const _: () = assert!(SEGMENT_SHIFT == PAGE_SHIFT + 12 && PAGE_SHIFT == 4);
 const _: () =
-    assert!(TAG_SHIFT == FREQ_SHIFT + 2 && FREQ_SHIFT == CLASS_SHIFT + 6 && CLASS_SHIFT == STATE_SHIFT + 2);
-const _: () =
-    assert!(STATE_SHIFT == SEGMENT_SHIFT + 22 && SEGMENT_SHIFT == PAGE_SHIFT + 12 && PAGE_SHIFT == 4);
+    assert!(SSD_SEGMENTS_MAX == 1 << (SEGMENT_BITS + PART_BITS) && part_bits(SSD_SEGMENTS_MAX) == 0);
+
+/// Returns how many bits of a part every entry has: six, less those that number more than 65,536 SSD segments (1
+/// TiB).
+pub(crate) const fn part_bits(ssd_segments: u32) -> u32 {
+    let number_bits = u32::BITS - ssd_segments.saturating_sub(1).leading_zeros();
+    PART_BITS - number_bits.saturating_sub(SEGMENT_BITS)
+}
+
+/// Returns the bits of an entry that tell whose it is, if entries have `part_bits` of a part.
+pub(crate) const fn identity(part_bits: u32) -> u64 {
+    TAG_MASK | ((1 << part_bits) - 1) << PART_SHIFT
+}
 
 impl Entry {
     pub(crate) const EMPTY: Entry = Entry(0);
@@ -65,7 +80,7 @@ impl Entry {
     /// The bits of a key's hash where an entry has them.
     #[inline]
     pub(crate) fn of_hash(hash: KeyHash) -> u64 {
-        u64::from(hash.tag()) << TAG_SHIFT | u64::from(hash.part()) << CLASS_SHIFT
+        u64::from(hash.tag()) << TAG_SHIFT | u64::from(hash.part()) << PART_SHIFT
     }
 
     /// An entry for a record at byte `offset` of the RAM tier.
@@ -79,9 +94,20 @@ impl Entry {
         )
     }
 
-    /// An entry for a record on the SSD.
-    pub(crate) fn ssd(tag: u16, freq: u8, place: SsdPlace) -> Self {
-        Entry(u64::from(tag) << TAG_SHIFT | u64::from(freq) << FREQ_SHIFT | place.to_bits())
+    /// An entry for a record on the SSD, with `part_bits` bits of the part.
+    pub(crate) fn ssd(hash: KeyHash, part_bits: u32, freq: u8, place: SsdPlace) -> Self {
+        let (high, low) = (place.segment >> SEGMENT_BITS, place.segment & ((1 << SEGMENT_BITS) - 1));
+        debug_assert!(high >> (PART_BITS - part_bits) == 0, "{place:?} with {part_bits} bits");
+        Entry(
+            Entry::of_hash(hash) & identity(part_bits)
+                | u64::from(freq) << FREQ_SHIFT
+                | u64::from(high) << (PART_SHIFT + part_bits)
+                | (State::Ssd as u64) << STATE_SHIFT
+                | u64::from(place.class) << CLASS_SHIFT
+                | u64::from(low) << SEGMENT_SHIFT
+                | u64::from(place.page) << PAGE_SHIFT
+                | u64::from(place.generation),
+        )
     }
 
     #[inline]
@@ -89,10 +115,11 @@ impl Entry {
         (self.0 >> TAG_SHIFT) as u16
     }
 
-    /// The hash bits of an entry in RAM that choose among the buckets which one has become.
+    /// The hash bits that choose among the buckets which one has become. In the highest of them, the number of an
+    /// SSD segment may lie.
     #[inline]
     pub(crate) fn part(self) -> u8 {
-        (self.0 >> CLASS_SHIFT) as u8 & 0x3F
+        (self.0 >> PART_SHIFT) as u8 & 0x3F
     }
 
     #[inline]
@@ -127,10 +154,16 @@ impl Entry {
         ((self.0 >> PAGE_SHIFT) & ((1 << 34) - 1)) * RAM_UNIT_BYTES
     }
 
-    /// Where on the SSD; only meaningful in state [`State::Ssd`].
+    /// Where on the SSD, if entries have `part_bits` bits of a part; only meaningful in state [`State::Ssd`].
     #[inline]
-    pub(crate) fn ssd_place(self) -> SsdPlace {
-        SsdPlace::from_bits(self.0)
+    pub(crate) fn ssd_place(self, part_bits: u32) -> SsdPlace {
+        let high = u32::from(self.part() >> part_bits) << SEGMENT_BITS;
+        SsdPlace {
+            segment: high | (self.0 >> SEGMENT_SHIFT) as u32 & ((1 << SEGMENT_BITS) - 1),
+            page: (self.0 >> PAGE_SHIFT) as u16 & 0xFFF,
+            class: (self.0 >> CLASS_SHIFT) as u8 & 0x3F,
+            generation: self.0 as u8 & 0xF,
+        }
     }
 
     /// Whether both name the same record in the same place; frequency may differ.
@@ -145,7 +178,14 @@ impl std::fmt::Debug for Entry {
         match self.state() {
             State::Empty => f.write_str("Empty"),
             State::Ssd => {
-                write!(f, "Ssd(tag {:04x}, freq {}, {:?})", self.tag(), self.freq(), self.ssd_place())
+                let place = self.ssd_place(PART_BITS);
+                write!(
+                    f,
+                    "Ssd(tag {:04x}, part {:02x}, freq {}, {place:?})",
+                    self.tag(),
+                    self.part(),
+                    self.freq()
+                )
             }
             state => {
                 write!(f, "{state:?}(tag {:04x}, freq {}, at {})", self.tag(), self.freq(), self.ram_offset())
@@ -177,7 +217,7 @@ pub(crate) struct SsdCopy {
 }
 
 impl SsdCopy {
-    /// The bytes of the trailer of a record without a copy. No place has these bits: state is never 0 in one.
+    /// The bytes of the trailer of a record without a copy. No copy has these: its generation is never 0.
     pub(crate) const NO_BYTES: [u8; SSD_COPY_BYTES] = [0; SSD_COPY_BYTES];
 
     /// The bytes of the trailer in RAM.
@@ -200,20 +240,19 @@ impl SsdCopy {
 }
 
 impl SsdPlace {
-    /// The entry's bits below the frequency, state included.
-    pub(crate) fn to_bits(self) -> u64 {
-        u64::from(self.class) << CLASS_SHIFT
-            | (State::Ssd as u64) << STATE_SHIFT
-            | u64::from(self.segment) << SEGMENT_SHIFT
-            | u64::from(self.page) << PAGE_SHIFT
+    /// One word, from which [`from_bits`](Self::from_bits) makes it again.
+    fn to_bits(self) -> u64 {
+        u64::from(self.class) << 38
+            | u64::from(self.segment) << 16
+            | u64::from(self.page) << 4
             | u64::from(self.generation)
     }
 
-    pub(crate) fn from_bits(bits: u64) -> Self {
+    fn from_bits(bits: u64) -> Self {
         SsdPlace {
-            segment: (bits >> SEGMENT_SHIFT) as u32 & (SSD_SEGMENTS_MAX - 1),
-            page: (bits >> PAGE_SHIFT) as u16 & 0xFFF,
-            class: (bits >> CLASS_SHIFT) as u8 & 0x3F,
+            segment: (bits >> 16) as u32 & (SSD_SEGMENTS_MAX - 1),
+            page: (bits >> 4) as u16 & 0xFFF,
+            class: (bits >> 38) as u8 & 0x3F,
             generation: bits as u8 & 0xF,
         }
     }
@@ -256,12 +295,20 @@ mod tests {
 
     #[test]
     fn fields_survive_packing() {
-        let place = SsdPlace { segment: SSD_SEGMENTS_MAX - 1, page: 4095, class: 63, generation: 15 };
-        let entry = Entry::ssd(0xBEEF, 2, place);
-        assert_eq!(
-            (entry.tag(), entry.freq(), entry.state(), entry.ssd_place()),
-            (0xBEEF, 2, State::Ssd, place)
-        );
+        let hash = KeyHash(0x1234_5678_9ABC_BEEF);
+        for (segments, bits) in
+            [(1, 6), (1 << 16, 6), ((1 << 16) + 1, 5), (1 << 20, 2), (SSD_SEGMENTS_MAX, 0)]
+        {
+            assert_eq!(part_bits(segments), bits, "{segments} segments");
+            let place = SsdPlace { segment: segments - 1, page: 4095, class: 63, generation: 15 };
+            let entry = Entry::ssd(hash, bits, 2, place);
+            let fields = (entry.tag(), entry.freq(), entry.state(), entry.ssd_place(bits));
+            assert_eq!(fields, (0xBEEF, 2, State::Ssd, place));
+            assert_eq!(entry.part() & ((1 << bits) - 1), hash.part() & ((1 << bits) - 1));
+            assert_eq!((entry.0 ^ Entry::of_hash(hash)) & identity(bits), 0);
+            let copy = SsdCopy { place, generation: u32::MAX };
+            assert_eq!(SsdCopy::from_bytes(&copy.to_bytes()), Some(copy));
+        }
         let hash = KeyHash(0x1234_5678_9ABC_0007);
         let entry = Entry::ram(hash, 3, State::RamLarge, RAM_BYTES_MAX - 8);
         assert_eq!((entry.tag(), entry.part(), entry.freq(), entry.state()), (7, 0x3C, 3, State::RamLarge));

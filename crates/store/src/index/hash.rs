@@ -20,6 +20,14 @@ pub struct Hasher {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyHash(pub(crate) u64);
 
+impl KeyHash {
+    /// Returns the bits, for a caller's own table by keys. Clients must not learn them: they tell of the seed.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+}
+
 impl Hasher {
     /// A hasher for `seed`; the same seed gives the same hashes on every machine and version.
     pub fn new(seed: u64) -> Self {

@@ -1,8 +1,8 @@
 //! How many buckets an index has, and so where a key's are.
 //!
 //! An index begins with `base` buckets and grows by one at a time, as linear hashing does: a new bucket takes
-//! over a part of the entries of an earlier one. Which part, a bit of the hash decides that entries in RAM hold
-//! beside the tag (the [part](KeyHash::part)). With `base << level` buckets, each bucket of the base has become
+//! over a part of the entries of an earlier one. Which part, a bit of the hash decides that entries hold beside the
+//! tag (the [part](KeyHash::part)). With `base << level` buckets, each bucket of the base has become
 //! `1 << level`, and the low `level` bits of a part choose among these:
 //!
 //! ```text
@@ -16,9 +16,6 @@
 
 use crate::index::entry::Entry;
 use crate::index::hash::KeyHash;
-
-/// Bits of a part.
-pub(crate) const PART_BITS: u32 = 6;
 
 /// The buckets of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,10 +109,10 @@ impl Shape {
         self.grown(self.other_first(first, entry.tag()), entry.part())
     }
 
-    /// Whether one entry could stand for either key: same tag, same two buckets.
-    pub(crate) fn are_rivals(self, one: KeyHash, two: KeyHash) -> bool {
+    /// Whether two keys of one tag have the same two buckets of the base.
+    pub(crate) fn share_buckets(self, one: KeyHash, two: KeyHash) -> bool {
         let (first, second) = (one.bucket(self.base), two.bucket(self.base));
-        one.tag() == two.tag() && (first == second || self.other_first(first, one.tag()) == second)
+        first == second || self.other_first(first, one.tag()) == second
     }
 
     /// The bucket of which the next one takes entries over, and the bit that is set in the parts of these.

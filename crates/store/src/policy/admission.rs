@@ -21,13 +21,26 @@ pub(crate) struct Candidate {
 /// Items that expire sooner than this are not worth a write.
 const SECONDS_LEFT_MIN: u32 = 2;
 
-/// Returns whether the candidate is worth a write: an item that does not expire at once and, while writes are
-/// rationed, was read or stored again.
-pub(crate) fn is_worth_a_write(candidate: &Candidate, rationed: bool) -> bool {
+/// Why an item that leaves RAM is not written to the SSD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It expires at once.
+    Expiring,
+    /// The write limit leaves nothing.
+    Limit,
+    /// Writes are rationed, and it was neither read nor stored again.
+    Unwanted,
+    /// The SSD takes no items of its length, or is off.
+    Unfit,
+}
+
+/// Returns why the candidate is not worth a write, if it is not. It is worth one if it does not expire at once and,
+/// while writes are rationed, was read or stored again.
+pub(crate) fn refusal(candidate: &Candidate, rationed: bool) -> Option<Refusal> {
     if candidate.seconds_left.is_some_and(|left| left < SECONDS_LEFT_MIN) {
-        return false;
+        return Some(Refusal::Expiring);
     }
-    !rationed || candidate.was_wanted
+    (rationed && !candidate.was_wanted).then_some(Refusal::Unwanted)
 }
 
 #[cfg(test)]
@@ -37,9 +50,9 @@ mod tests {
     #[test]
     fn rationed_writes_go_to_what_was_read_or_came_back() {
         let candidate = |was_wanted, seconds_left| Candidate { was_wanted, seconds_left };
-        assert!(is_worth_a_write(&candidate(false, None), false));
-        assert!(!is_worth_a_write(&candidate(false, None), true));
-        assert!(is_worth_a_write(&candidate(true, None), true));
-        assert!(!is_worth_a_write(&candidate(true, Some(1)), false));
+        assert_eq!(refusal(&candidate(false, None), false), None);
+        assert_eq!(refusal(&candidate(false, None), true), Some(Refusal::Unwanted));
+        assert_eq!(refusal(&candidate(true, None), true), None);
+        assert_eq!(refusal(&candidate(true, Some(1)), false), Some(Refusal::Expiring));
     }
 }

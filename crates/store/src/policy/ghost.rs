@@ -1,16 +1,17 @@
 //! Keys that left RAM not long ago: a new item of such a key begins in the main queue.
 
-use crate::arena::Region;
+use std::ops::DerefMut;
+
 use crate::index::hash::KeyHash;
 
 /// A byte for each key, in a table that keys share: a key that left is forgotten when another one takes its
 /// place. It may be empty, and remembers nothing then.
-pub(crate) struct Ghost {
-    fingerprints: Region<u8>,
+pub(crate) struct Ghost<M> {
+    fingerprints: M,
 }
 
-impl Ghost {
-    pub(crate) fn new(fingerprints: Region<u8>) -> Ghost {
+impl<M: DerefMut<Target = [u8]>> Ghost<M> {
+    pub(crate) fn new(fingerprints: M) -> Ghost<M> {
         Ghost { fingerprints }
     }
 

@@ -1,7 +1,7 @@
 //! Which items stay in RAM and where the others go, after S3-FIFO (Yang et al., SOSP 2023): a small queue on
 //! probation, a main queue, two bits of frequency.
 
-use super::admission::{Candidate, is_worth_a_write};
+use super::admission::{Candidate, Refusal, refusal};
 
 /// Which RAM queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(crate) enum Exit {
     /// To the SSD.
     Demote,
     /// Nowhere.
-    Drop,
+    Drop(Refusal),
     /// Back to the main queue, as it is.
     Stay,
 }
@@ -77,12 +77,15 @@ pub(crate) enum Exit {
 pub(crate) fn exit_of(leaving: &Leaving) -> Exit {
     let candidate =
         Candidate { was_wanted: leaving.queue == RamQueue::Main, seconds_left: leaving.seconds_left };
-    if leaving.fits_ssd && leaving.may_write && is_worth_a_write(&candidate, leaving.is_rationed) {
-        Exit::Demote
-    } else if leaving.must_stay {
-        Exit::Stay
-    } else {
-        Exit::Drop
+    let refusal = match refusal(&candidate, leaving.is_rationed) {
+        _ if !leaving.fits_ssd => Some(Refusal::Unfit),
+        None if !leaving.may_write => Some(Refusal::Limit),
+        refusal => refusal,
+    };
+    match refusal {
+        None => Exit::Demote,
+        Some(_) if leaving.must_stay => Exit::Stay,
+        Some(refusal) => Exit::Drop(refusal),
     }
 }
 
@@ -100,6 +103,14 @@ pub(crate) fn is_promoted(freq: u8) -> bool {
 /// Returns whether a record of `segments` segments takes a small enough part of RAM to be promoted.
 pub(crate) fn is_promotable(segments: u32, ram_segments: u32) -> bool {
     segments <= (ram_segments / PROMOTED_PARTS).max(1)
+}
+
+/// Returns how many of `segments` are kept free: a 64th, within bounds, and at least as many as the longest record of
+/// the log takes, of `record_bytes_max`.
+#[inline]
+pub(crate) fn spare_segments(segments: u32, record_bytes_max: usize, segment_bytes: usize) -> u32 {
+    let record = (record_bytes_max / segment_bytes) as u32;
+    (segments / 64).clamp(2, 16).max(record + 2)
 }
 
 #[cfg(test)]
@@ -134,8 +145,10 @@ mod tests {
             must_stay: false,
         };
         assert_eq!(exit_of(&leaving), Exit::Demote);
-        assert_eq!(exit_of(&Leaving { is_rationed: true, ..leaving }), Exit::Drop);
-        assert_eq!(exit_of(&Leaving { may_write: false, ..leaving }), Exit::Drop);
+        assert_eq!(exit_of(&Leaving { is_rationed: true, ..leaving }), Exit::Drop(Refusal::Unwanted));
+        assert_eq!(exit_of(&Leaving { may_write: false, ..leaving }), Exit::Drop(Refusal::Limit));
+        assert_eq!(exit_of(&Leaving { fits_ssd: false, ..leaving }), Exit::Drop(Refusal::Unfit));
+        assert_eq!(exit_of(&Leaving { seconds_left: Some(1), ..leaving }), Exit::Drop(Refusal::Expiring));
         assert_eq!(exit_of(&Leaving { fits_ssd: false, must_stay: true, ..leaving }), Exit::Stay);
         assert_eq!(exit_of(&Leaving { seconds_left: Some(1), must_stay: true, ..leaving }), Exit::Stay);
     }

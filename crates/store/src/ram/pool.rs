@@ -115,8 +115,9 @@ pub(crate) struct Pool {
     /// Free segments that are kept out of use, and how many segments may be in use.
     withheld: Mutex<Vec<u32>>,
     limit: AtomicU32,
-    /// Segments whose memory has become part of an index. They count as free, and are on no list.
-    lent: AtomicU32,
+    /// Segments whose memory has become part of an index, and how many these are.
+    lent: Mutex<Vec<u32>>,
+    lent_count: AtomicU32,
     owners: AtomicU32,
 }
 
@@ -142,7 +143,8 @@ impl Pool {
             arrivals: Arrivals::new(),
             withheld: Mutex::new(Vec::new()),
             limit: AtomicU32::new(count as u32),
-            lent: AtomicU32::new(0),
+            lent: Mutex::new(Vec::new()),
+            lent_count: AtomicU32::new(0),
             owners: AtomicU32::new(FIRST_OWNER),
             meta,
         })

@@ -5,7 +5,7 @@ use crate::clock::{Expiry, Seconds};
 use crate::index::Slot;
 use crate::index::entry::{Entry, SsdPlace, State};
 use crate::index::hash::KeyHash;
-use crate::policy::admission::Admission;
+use crate::policy::admission::{Admission, Refusal};
 use crate::policy::s3fifo::{Exit, Leaving, RamQueue, exit_of, freq_on_ssd, kept_freq, victim_order};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
 use crate::record::{FETCHED, Head, RecordHeader};
@@ -51,7 +51,7 @@ enum Fate {
     Keep(u8),
     ToSsdCopy(SsdPlace),
     Demote,
-    Drop,
+    Drop(Refusal),
 }
 
 impl Shard {
@@ -137,9 +137,8 @@ impl Shard {
             return Fate::Keep(freq);
         }
         if let Some(ssd_copy) = self.ssd_copy_of(tiers, entry) {
-            let there = Entry::ssd(entry.tag(), 0, ssd_copy);
             // An item that is being moved is not looked at twice.
-            if tiers.ssd_is_live(there, now) && !tiers.log.table.is_cleaning(ssd_copy) {
+            if tiers.place_is_live(ssd_copy, now) && !tiers.log.table.is_cleaning(ssd_copy) {
                 return Fate::ToSsdCopy(ssd_copy);
             }
         }
@@ -156,7 +155,7 @@ impl Shard {
         };
         match exit_of(&leaving) {
             Exit::Demote => Fate::Demote,
-            Exit::Drop => Fate::Drop,
+            Exit::Drop(refusal) => Fate::Drop(refusal),
             Exit::Stay => Fate::Keep(entry.freq()),
         }
     }
@@ -180,7 +179,7 @@ impl Shard {
             Fate::Gone => self.reclaim(tiers, slot, entry, &header),
             Fate::Keep(freq) => return self.keep(tiers, now, hash, slot, entry.with_freq(freq)),
             Fate::ToSsdCopy(ssd_copy) => {
-                let there = Entry::ssd(hash.tag(), freq_there, ssd_copy);
+                let there = tiers.log.table.entry(hash, freq_there, ssd_copy);
                 self.place(tiers, now, hash, Some((slot, entry)), there);
             }
             Fate::Demote => {
@@ -190,7 +189,8 @@ impl Shard {
                     RecordHeader { item_flags: header.item_flags & !crate::record::HAS_SSD_COPY, ..header };
                 match tiers.log.append(Stream::of(&header, now), &header, key, &value) {
                     Ok(place) => {
-                        let there = Entry::ssd(hash.tag(), freq_there, place);
+                        self.note_departure(tiers, entry, true);
+                        let there = tiers.log.table.entry(hash, freq_there, place);
                         self.place(tiers, now, hash, Some((slot, entry)), there);
                     }
                     Err(Refused::Full) if on_full == OnFull::Wait || !tiers.evict => return false,
@@ -201,10 +201,7 @@ impl Shard {
                     }
                 }
             }
-            Fate::Drop => {
-                self.head_mut().admissions_refused += u64::from(!tiers.log.is_off());
-                self.drop_item(tiers, hash, slot, entry, &header);
-            }
+            Fate::Drop(refusal) => self.refuse(tiers, refusal, hash, slot, entry, &header),
         }
         true
     }
@@ -233,7 +230,30 @@ impl Shard {
         head.expired_unread += u64::from(header.item_flags & FETCHED == 0);
     }
 
+    /// Drops an item that is not admitted to the SSD. Without an SSD, nothing is refused.
+    fn refuse(
+        &mut self,
+        tiers: &Tiers,
+        refusal: Refusal,
+        hash: KeyHash,
+        slot: Slot,
+        entry: Entry,
+        header: &RecordHeader,
+    ) {
+        if !tiers.log.is_off() {
+            self.head_mut().admissions_refused += 1;
+            *match refusal {
+                Refusal::Expiring => &mut self.refusals.expiring,
+                Refusal::Limit => &mut self.refusals.limit,
+                Refusal::Unwanted => &mut self.refusals.unwanted,
+                Refusal::Unfit => &mut self.refusals.unfit,
+            } += 1;
+        }
+        self.drop_item(tiers, hash, slot, entry, header);
+    }
+
     fn drop_item(&mut self, tiers: &Tiers, hash: KeyHash, slot: Slot, entry: Entry, header: &RecordHeader) {
+        self.note_departure(tiers, entry, false);
         self.remove(tiers, slot, entry);
         self.ghost.remember(hash);
         let head = self.head_mut();
@@ -262,7 +282,7 @@ impl Shard {
             Fate::Gone => self.reclaim(tiers, slot, entry, &header),
             Fate::Keep(freq) => return self.keep_large(tiers, queue, slot, entry.with_freq(freq)),
             Fate::ToSsdCopy(ssd_copy) => {
-                let there = Entry::ssd(hash.tag(), freq_there(entry, &header), ssd_copy);
+                let there = tiers.log.table.entry(hash, freq_there(entry, &header), ssd_copy);
                 self.place(tiers, now, hash, Some((slot, entry)), there);
             }
             Fate::Demote => {
@@ -291,7 +311,7 @@ impl Shard {
                     }
                 }
             }
-            Fate::Drop => self.drop_item(tiers, hash, slot, entry, &header),
+            Fate::Drop(refusal) => self.refuse(tiers, refusal, hash, slot, entry, &header),
         }
         Evicted::Segment
     }
@@ -319,7 +339,7 @@ impl Shard {
         };
         if entry.state() == State::Ssd {
             if let Some(to) = demotion.to {
-                let there = Entry::ssd(demotion.hash.tag(), entry.freq(), to);
+                let there = tiers.log.table.entry(demotion.hash, entry.freq(), to);
                 self.place(tiers, now, demotion.hash, Some((slot, entry)), there);
             }
             return;
@@ -332,7 +352,16 @@ impl Shard {
             self.head_mut().admissions_dropped += 1;
             return self.drop_item(tiers, demotion.hash, slot, entry, &header);
         };
-        let there = Entry::ssd(demotion.hash.tag(), freq_there, to);
+        self.note_departure(tiers, entry, true);
+        let there = tiers.log.table.entry(demotion.hash, freq_there, to);
         self.place(tiers, now, demotion.hash, Some((slot, entry)), there);
+    }
+
+    /// Notes an item that is about to leave RAM, if that is watched.
+    fn note_departure(&self, tiers: &Tiers, entry: Entry, on_ssd: bool) {
+        if tiers.departures.is_on() {
+            let record = self.ram_record(tiers, entry);
+            tiers.departures.note(record.header(), record.key(), on_ssd);
+        }
     }
 }

@@ -70,7 +70,7 @@ impl Shard {
             let whole = self.sweep_dead(tiers, &mut counts.live) == count.items;
             if !whole {
                 self.index.entries().filter(|entry| entry.state() == State::Ssd).for_each(|entry| {
-                    let place = entry.ssd_place();
+                    let place = tiers.log.table.place_of(entry);
                     let live = &mut counts.live[place.segment as usize];
                     *live = (live.0 - 1, live.1 - pages_of_class(place.class));
                 });
@@ -259,7 +259,7 @@ impl Shard {
     fn begin_counters(&mut self) {
         let head = self.head_mut();
         (head.evictions, head.evicted_unread, head.index_evictions) = (0, 0, 0);
-        (head.admissions_dropped, head.admissions_refused) = (0, 0);
+        (head.admissions_dropped, head.admissions_refused, head.index_collisions) = (0, 0, 0);
         (head.reclaimed, head.expired_unread) = (0, 0);
     }
 
@@ -271,7 +271,7 @@ impl Shard {
                 in_ram += 1;
                 return true;
             }
-            let place = entry.ssd_place();
+            let place = tiers.log.table.place_of(entry);
             let is_live = tiers.log.table.is_current(place);
             if is_live {
                 let live = &mut live[place.segment as usize];

@@ -8,7 +8,8 @@ use super::{PAGE_BYTES, SEGMENT_PAGES};
 use crate::arena::Region;
 use crate::clock::Seconds;
 use crate::crash::step;
-use crate::index::entry::{Entry, SsdPlace, pages_of_class};
+use crate::index::entry::{Entry, SsdPlace, pages_of_class, part_bits};
+use crate::index::hash::KeyHash;
 
 const HOT_WORDS: usize = SEGMENT_PAGES as usize / 64;
 
@@ -49,11 +50,30 @@ pub(crate) struct Table {
     /// Entries in state Ssd whose segment is still the one they mean.
     items: AtomicU64,
     births: AtomicU32,
+    /// What an entry holds of a hash beside the number of a segment: see [`part_bits`].
+    part_bits: u32,
 }
 
 impl Table {
     pub(crate) fn new(segments: Region<SsdSegmentMeta>) -> Self {
-        Table { segments, items: AtomicU64::new(0), births: AtomicU32::new(0) }
+        let part_bits = part_bits(segments.len() as u32);
+        Table { segments, items: AtomicU64::new(0), births: AtomicU32::new(0), part_bits }
+    }
+
+    /// Returns how many bits of a part every index entry has.
+    pub(crate) fn part_bits(&self) -> u32 {
+        self.part_bits
+    }
+
+    /// Where an Ssd entry points.
+    #[inline]
+    pub(crate) fn place_of(&self, entry: Entry) -> SsdPlace {
+        entry.ssd_place(self.part_bits)
+    }
+
+    /// The index entry of a record at `place`.
+    pub(crate) fn entry(&self, hash: KeyHash, freq: u8, place: SsdPlace) -> Entry {
+        Entry::ssd(hash, self.part_bits, freq, place)
     }
 
     pub(crate) fn count(&self) -> u32 {
@@ -96,6 +116,11 @@ impl Table {
         (generation & 0xF == u32::from(place.generation) && generation != 0).then_some(generation)
     }
 
+    /// Whether an Ssd entry means an earlier filling of its segment: it leads nowhere.
+    pub(crate) fn is_of_earlier_filling(&self, entry: Entry) -> bool {
+        self.current_generation(self.place_of(entry)).is_none()
+    }
+
     /// Returns whether `place` means its segment's present filling and that has not been retired.
     pub(crate) fn is_current(&self, place: SsdPlace) -> bool {
         self.current_generation(place).is_some()
@@ -135,7 +160,7 @@ impl Table {
 
     /// Returns the share of a segment that live records take, from 0 to 1, by their pages: an index entry tells
     /// no more of a record's size. Records of one page count alike.
-    pub(super) fn live_share(&self, segment: u32) -> f64 {
+    pub(crate) fn live_share(&self, segment: u32) -> f64 {
         let meta = &self.segments[segment as usize];
         if meta.live.load(Relaxed) == 0 {
             return 0.0;
@@ -291,10 +316,11 @@ impl Table {
 
     /// An index entry now points at `entry`'s place.
     pub(crate) fn link(&self, entry: Entry) {
-        if let Some(meta) = self.of(entry.ssd_place()) {
+        let place = self.place_of(entry);
+        if let Some(meta) = self.of(place) {
             step();
             meta.live.fetch_add(1, Relaxed);
-            meta.live_pages.fetch_add(pages_of_class(entry.ssd_place().class), Relaxed);
+            meta.live_pages.fetch_add(pages_of_class(place.class), Relaxed);
             self.items.fetch_add(1, Relaxed);
         }
     }
@@ -302,7 +328,7 @@ impl Table {
     /// An index entry no longer points there. Dead entries were discounted when their segment was opened
     /// anew.
     pub(crate) fn unlink(&self, entry: Entry) {
-        let place = entry.ssd_place();
+        let place = self.place_of(entry);
         if self.current_generation(place).is_none() {
             return;
         }

@@ -15,6 +15,7 @@ use super::Store;
 use super::listing::ListedItem;
 use crate::clock::Seconds;
 use crate::index::entry::{Entry, SsdPlace, State, class_of_pages};
+use crate::index::hash::KeyHash;
 use crate::read::{Loaded, Needs, ReadPlan};
 use crate::record::RecordHeader;
 use crate::shard::Shard;
@@ -174,14 +175,15 @@ impl Store {
         let class = class_of_pages(CHUNK_PAGES);
         let place = SsdPlace { segment, page: page as u16, class, generation: (generation & 0xF) as u8 };
         let read = log.read_of(place)?;
-        Some(ReadPlan::new(Entry::ssd(0, 0, place), read, Needs::Value, self.tiers.epoch()))
+        let entry = log.table.entry(KeyHash::default(), 0, place);
+        Some(ReadPlan::new(entry, read, Needs::Value, self.tiers.epoch()))
     }
 
     /// Lists what is not on the device yet of the pages that are to be read. What is written while it is read is
     /// here, and what was written before is there.
     fn list_buffered(&self, plan: &ReadPlan, now: Seconds) -> Vec<ListedItem> {
         let mut items = Vec::new();
-        let first = plan.entry.ssd_place();
+        let first = self.tiers.log.table.place_of(plan.entry);
         if !self.tiers.log.table.has_pending(first) {
             return items;
         }
@@ -196,7 +198,7 @@ impl Store {
 
     /// Lists the pages that were read.
     fn list_stretch(&self, loaded: &Loaded<'_>, now: Seconds, items: &mut Vec<ListedItem>) {
-        let (first, id) = (loaded.plan.entry.ssd_place(), loaded.plan.read.id);
+        let (first, id) = (self.tiers.log.table.place_of(loaded.plan.entry), loaded.plan.read.id);
         for (number, bytes) in loaded.bytes.unwrap_or_default().chunks_exact(PAGE_BYTES).enumerate() {
             let place = SsdPlace { page: first.page + number as u16, ..first };
             if let Some(page) = page::verify(id.behind(number), bytes) {
@@ -230,11 +232,11 @@ impl Shard {
     /// Returns the place on the SSD that an entry leads to: of the item, or of the copy of a promoted one.
     fn place_of(&self, tiers: &Tiers, entry: Entry, now: Seconds) -> Option<SsdPlace> {
         match entry.state() {
-            State::Ssd => Some(entry.ssd_place()),
+            State::Ssd => Some(tiers.log.table.place_of(entry)),
             State::Ram | State::RamLarge => self.ssd_copy_of(tiers, entry),
             State::Empty => None,
         }
-        .filter(|place| tiers.ssd_is_live(Entry::ssd(entry.tag(), 0, *place), now))
+        .filter(|place| tiers.place_is_live(*place, now))
     }
 
     /// Lists the items in RAM that the next buckets lead to, but for those with a copy on the SSD. Returns the bucket

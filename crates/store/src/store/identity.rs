@@ -89,14 +89,15 @@ impl Identity<'_> {
         let is_other_ssd = differs(AT_SSD, AT_FLUSH);
         // Other sizes may come to the same layout, and a moved SSD may be the same one.
         let is_other_layout = differs(AT_LAYOUT, AT_SIZES);
+        let is_other_length = bytes != self.layout.arena_bytes + self.layout.reserve_bytes;
         let for_others = differs(AT_EVICT, AT_LAYOUT)
-            || is_other_layout && differs(AT_SIZES, AT_SIZES_END)
+            || (is_other_layout || is_other_length) && differs(AT_SIZES, AT_SIZES_END)
             || is_other_ssd && differs(AT_PATHS, AT_SEED);
         Ok(match () {
             () if for_others => Content::OtherOptions(MadeFor::decode(&page)),
             () if is_other_layout => Content::Useless(Cold::OtherLayout),
             () if is_other_ssd => Content::Useless(Cold::OtherSsd),
-            () if bytes != self.layout.arena_bytes + self.layout.reserve_bytes => Content::Useless(Cold::Cut),
+            () if is_other_length => Content::Useless(Cold::Cut),
             () => Content::Arena(seed),
         })
     }
@@ -125,7 +126,7 @@ mod tests {
         let identity =
             Identity { clock: "c", paths: b"p", ssd: b"s", evict: true, sizes: &sizes, layout: &layout };
         let page = identity.encode(7);
-        assert_eq!(&page[..12], b"LARDERMM\x08\0\0\0");
+        assert_eq!(&page[..12], b"LARDERMM\x09\0\0\0");
         assert_eq!(page[12..16], crc(&page).to_le_bytes());
         assert_eq!((word(&page, 16), word(&page, 24)), (digest(b"c"), digest(b"p")));
         assert_eq!((word(&page, 32), word(&page, 40), word(&page, 48)), (7, 1, layout.shards.into()));

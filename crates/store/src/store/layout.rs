@@ -2,7 +2,7 @@
 
 use crate::error::OpenError;
 use crate::header::{HEADER_PAGE_BYTES, LAYOUT_WORDS};
-use crate::index::entry::{RAM_BYTES_MAX, SSD_SEGMENTS_MAX};
+use crate::index::entry::{RAM_BYTES_MAX, SSD_SEGMENTS_MAX, part_bits};
 use crate::ssd::SEGMENT_BYTES;
 
 /// What a store is to be made of.
@@ -14,9 +14,9 @@ pub struct Sizes {
     pub ssd_segments: u32,
     /// The expected size of an item with its key, in bytes; the index is made for that many.
     pub item_bytes: u32,
-    /// The size of the index, in bytes, if not computed from `item_bytes`.
+    /// The size of the index at first, in bytes, if not computed from the other sizes.
     pub index_bytes: Option<u64>,
-    /// Whether the index may begin small and grow: without an SSD, and if its size is not given.
+    /// Whether the index may begin small and grow.
     pub index_grows: bool,
 }
 
@@ -42,6 +42,29 @@ pub(crate) struct Layout {
     pub buffer_bytes: u64,
 }
 
+/// How a store divides its memory and how large its SSD is, for what imagines one of these sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// RAM segments, while the index has its first size.
+    pub ram_segments: u32,
+    /// Bytes of one.
+    pub segment_bytes: u32,
+    /// Shards, each of which has queues of its own.
+    pub shards: u32,
+    /// Records above this many bytes have RAM segments of their own.
+    pub large_bytes: usize,
+    /// The index at first, in bytes.
+    pub index_bytes: u64,
+    /// The most that the index may become, in bytes.
+    pub index_bytes_max: u64,
+    /// Keys that are remembered after their items left.
+    pub ghosts: u64,
+    /// Segments of the SSD, [`SEGMENT_BYTES`] each.
+    pub ssd_segments: u32,
+    /// Bytes of a write buffer of the SSD; no smaller record lies in two.
+    pub write_buffer_bytes: u32,
+}
+
 const MIB: u64 = 1 << 20;
 /// A RAM tier below this holds too few segments to be a cache.
 const RAM_BYTES_MIN: u64 = MIB;
@@ -56,10 +79,12 @@ const BUCKET_BYTES: u64 = 64;
 const BUCKET_ENTRIES: u64 = 8;
 /// RAM, too, has an index for items of this size, as small as memcached's smallest common ones.
 const RAM_ITEM_BYTES: u64 = 96;
-/// Without an SSD the index grows: it begins as one for items of this size, and may grow to one for items of
-/// that.
-const GROWS_FROM_ITEM_BYTES: u64 = 1024;
+/// An index that grows begins as one for items of this size in RAM, and this size in both tiers. It may grow to one
+/// for items of that size, and to so many percent of the memory.
+const GROWS_FROM_RAM_ITEM_BYTES: u64 = 1024;
+const GROWS_FROM_ITEM_BYTES: u64 = 16 << 10;
 const GROWS_TO_ITEM_BYTES: u64 = 64;
+const GROWS_TO_PERCENT: u64 = 75;
 /// Keys that left and are remembered, a byte each, for every item that RAM would hold.
 const GHOSTS_PER_RAM_ITEM_MAX: u64 = 4;
 /// A segment without an SSD. Records of the log go on from one to the next, and half a segment is the mean loss
@@ -93,13 +118,32 @@ fn index_bytes(sizes: &Sizes, buffer_bytes: u64) -> (u64, u64) {
     // What the SSD's part of the index leaves is for items in RAM, which need entries too.
     let ram_entries = memory.saturating_sub(buffer_bytes + index_for(ssd_bytes / item)) / item;
     let entries = (ssd_bytes / item + ram_entries).max(memory / RAM_ITEM_BYTES);
-    let grows = sizes.index_grows && ssd_bytes == 0 && sizes.index_bytes.is_none();
-    let (first, most) = match grows {
-        true => (index_for(memory / GROWS_FROM_ITEM_BYTES), index_for(memory / GROWS_TO_ITEM_BYTES)),
-        false => (sizes.index_bytes.unwrap_or(index_for(entries)), 0),
+    let (first, most) = match growth_max(sizes) {
+        Some(times) => {
+            let in_both = memory + ssd_bytes;
+            let first = (memory / GROWS_FROM_RAM_ITEM_BYTES).max(in_both / grows_from(sizes));
+            let most = index_for(in_both / GROWS_TO_ITEM_BYTES).min(memory / 100 * GROWS_TO_PERCENT);
+            (sizes.index_bytes.unwrap_or(index_for(first)).max(most / times), most)
+        }
+        None => (sizes.index_bytes.unwrap_or(index_for(entries)), 0),
     };
     // More than any memory is refused later; the sums before that must not overflow.
     (first.min(1 << 60), most)
+}
+
+/// Returns the size of an item, in bytes, for which an index that grows begins.
+fn grows_from(sizes: &Sizes) -> u64 {
+    GROWS_FROM_ITEM_BYTES.max(sizes.item_bytes.into())
+}
+
+/// Returns to how many times its first size an index may grow; `None` if it keeps its size.
+///
+/// The bits of a part that choose among buckets no longer tell keys apart within these: at its full size, one new key
+/// in 12,000 drops another item. Three times are more, one in 6,000 with an SSD of 16 TiB, but little enough.
+fn growth_max(sizes: &Sizes) -> Option<u64> {
+    let parts = 1_u64 << part_bits(sizes.ssd_segments);
+    let times = (parts * 2 / 5).max(3);
+    (sizes.index_grows && times < parts).then_some(times)
 }
 
 /// Returns the bytes of a write buffer and the number of them; none without an SSD.
@@ -125,6 +169,14 @@ fn ghosts(ram_items: u64, ssd_items: u64) -> u64 {
     (ram_items + ssd_items).min(ram_items * GHOSTS_PER_RAM_ITEM_MAX)
 }
 
+/// Returns the size of a RAM segment. With an SSD a shard has 64 or so, within bounds.
+fn segment_bytes(ssd_bytes: u64, ram_bytes_a_shard: u64) -> u64 {
+    match ssd_bytes {
+        0 => RAM_SEGMENT_BYTES,
+        _ => 1 << (ram_bytes_a_shard / 64).clamp(16 << 10, 256 << 10).ilog2(),
+    }
+}
+
 impl Layout {
     pub(crate) fn new(sizes: &Sizes) -> Result<Layout, OpenError> {
         check_limits(sizes)?;
@@ -137,12 +189,10 @@ impl Layout {
         let ram_estimate = memory.saturating_sub(wanted + buffer_bytes);
         let shards = shard_count(ram_estimate, item);
         let buckets_per_shard = (wanted / BUCKET_BYTES / shards).max(1);
-        let buckets_per_shard_max = buckets_per_shard.max(most / BUCKET_BYTES / shards);
+        let times = buckets_per_shard * growth_max(sizes).unwrap_or(1);
+        let buckets_per_shard_max = (most / BUCKET_BYTES / shards).clamp(buckets_per_shard, times);
         let index_bytes = buckets_per_shard * shards * BUCKET_BYTES;
-        let segment_bytes = match ssd_bytes {
-            0 => RAM_SEGMENT_BYTES,
-            _ => 1_u64 << (ram_estimate / shards / 64).clamp(16 << 10, 256 << 10).ilog2(),
-        };
+        let segment_bytes = segment_bytes(ssd_bytes, ram_estimate / shards);
         let ghosts_per_shard = (ghosts(ram_estimate / item, ssd_bytes / item) / shards).max(16);
         let ssd_table =
             u64::from(sizes.ssd_segments) * size_of::<crate::ssd::segment_table::SsdSegmentMeta>() as u64;
@@ -165,7 +215,7 @@ impl Layout {
                 other: fixed - index_bytes,
                 ram_min: RAM_BYTES_MIN,
                 ssd: ssd_bytes,
-                item,
+                item: if growth_max(sizes).is_some() { grows_from(sizes) } else { item },
             });
         }
         let table_bytes = fixed - index_bytes - buffer_bytes + segments * (per_segment - segment_bytes);
@@ -228,6 +278,21 @@ impl Layout {
         u64::from(self.shards) * u64::from(self.buckets_per_shard_max) * BUCKET_ENTRIES
     }
 
+    /// Returns what matters of it to the policy.
+    pub(crate) fn geometry(&self) -> Geometry {
+        Geometry {
+            ram_segments: self.segments,
+            segment_bytes: self.segment_bytes as u32,
+            shards: self.shards,
+            large_bytes: self.large_bytes(),
+            index_bytes: self.index_bytes,
+            index_bytes_max: self.index_bytes + self.reserve_bytes,
+            ghosts: u64::from(self.shards) * u64::from(self.ghosts_per_shard),
+            write_buffer_bytes: self.write_buffer_bytes as u32,
+            ssd_segments: self.ssd_segments,
+        }
+    }
+
     /// Returns the size in bytes above which a record gets RAM segments of its own.
     pub(crate) fn large_bytes(&self) -> usize {
         if self.write_buffers == 0 {
@@ -267,11 +332,19 @@ mod tests {
 
     #[test]
     fn an_index_that_eats_the_memory_is_refused_with_the_arithmetic() {
-        let error = Layout::new(&sizes(64, 4)).expect_err("64 MiB cannot index 4 GiB of 512-byte items");
-        let text = error.to_string();
-        for part in ["64 MiB", "4 GiB of SSD", "512 bytes an item", "items in RAM need 1 MiB"] {
-            assert!(text.contains(part), "{text}");
+        let fixed = Sizes { index_grows: false, ..sizes(64, 4) };
+        for (sizes, parts) in [
+            (fixed, ["4 GiB of SSD", "512 bytes an item"]),
+            (sizes(64, 128), ["128 GiB of SSD", "16384 bytes an item"]),
+            (Sizes { item_bytes: 20_000, ..sizes(64, 1_000) }, ["1000 GiB of SSD", "20000 bytes an item"]),
+        ] {
+            let text = Layout::new(&sizes).expect_err("64 MiB cannot index that").to_string();
+            for part in ["64 MiB", "items in RAM need 1 MiB"].into_iter().chain(parts) {
+                assert!(text.contains(part), "{text}");
+            }
         }
+        let large = Sizes { item_bytes: 1 << 20, ..sizes(64, 128) };
+        assert!(Layout::new(&large).is_ok(), "few items");
     }
 
     #[test]
@@ -293,21 +366,60 @@ mod tests {
     }
 
     #[test]
-    fn without_an_ssd_the_index_begins_small_and_has_addresses_for_what_it_may_become() {
-        for memory in [2, 64, 1024, 100_000] {
-            let grows = Layout::new(&sizes(memory, 0)).expect("fits");
+    fn an_index_begins_small_and_has_addresses_for_what_it_may_become() {
+        // Of all gibibytes of SSD beyond 1,024 each doubling takes a bit of what chooses a bucket.
+        for (memory, ssd, least_percent, most_percent) in [
+            (2, 0, 1, 12),
+            (64, 0, 1, 12),
+            (100_000, 0, 1, 12),
+            (64, 1, 3, 74),
+            (128, 1, 3, 74),
+            (1_024, 1, 2, 25),
+            (64_000, 1_024, 3, 74),
+            (64_000, 4_096, 13, 74),
+            (64_000, 8_192, 25, 74),
+            (64_000, 16_384, 25, 74),
+        ] {
+            let grows = Layout::new(&sizes(memory, ssd)).expect("fits");
             let (least, most) = (grows.index_bytes, grows.index_bytes + grows.reserve_bytes);
-            assert!(grows.arena_bytes <= memory * MIB && least <= memory * MIB / 100, "{grows:?}");
-            assert!(most >= memory * MIB / 8, "{grows:?}");
-            let given = Sizes { index_bytes: Some(memory * MIB / 10), ..sizes(memory, 0) };
-            assert_eq!(Layout::new(&given).expect("fits").reserve_bytes, 0);
+            assert!(
+                grows.arena_bytes <= memory * MIB && least <= memory * MIB * least_percent / 100,
+                "{grows:?}"
+            );
+            assert!(most >= memory * MIB * most_percent / 100 && most <= memory * MIB * 3 / 4, "{grows:?}");
+            let times = u64::from(grows.buckets_per_shard_max / grows.buckets_per_shard);
+            assert!(times > 1 && times < 1 << part_bits(grows.ssd_segments), "{grows:?}");
+            let kept = Sizes { index_grows: false, item_bytes: 16 << 10, ..sizes(memory, ssd) };
+            assert_eq!(Layout::new(&kept).expect("fits").reserve_bytes, 0);
         }
-        assert_eq!(Layout::new(&sizes(64, 1)).expect("fits").reserve_bytes, 0);
+    }
+
+    #[test]
+    fn a_size_that_is_given_is_the_first_one_and_no_bound() {
+        for (memory, ssd) in [(64, 0), (128, 1), (64_000, 1_024)] {
+            let automatic = Layout::new(&sizes(memory, ssd)).expect("fits");
+            let most = automatic.index_bytes + automatic.reserve_bytes;
+            let mut firsts = Vec::new();
+            for hint in [0, most / 100, most / 10, most / 2, most * 11 / 10] {
+                let hinted = Sizes { index_bytes: Some(hint), ..sizes(memory, ssd) };
+                let layout = Layout::new(&hinted).expect("fits");
+                let first = layout.index_bytes;
+                let last = first + layout.reserve_bytes;
+                assert!(
+                    first * 10 >= hint * 9 && first * 9 <= hint.max(most / 20) * 10,
+                    "{hint}: {layout:?}"
+                );
+                assert!(last * 10 >= most * 9 && last * 9 <= hint.max(most) * 10, "{hint}: {layout:?}");
+                firsts.push(first);
+            }
+            assert!(firsts.is_sorted() && firsts[4] > firsts[1], "{firsts:?}");
+        }
     }
 
     #[test]
     fn an_item_costs_at_most_ten_bytes_of_index() {
-        let layout = Layout::new(&Sizes { item_bytes: 100, ..sizes(100_000, 100) }).expect("fits");
+        let sizes = Sizes { item_bytes: 100, index_grows: false, ..sizes(100_000, 100) };
+        let layout = Layout::new(&sizes).expect("fits");
         let items = (100 * 1024 * MIB + 100_000 * MIB) / 100;
         assert!(layout.index_bytes as f64 / items as f64 <= 10.0);
     }

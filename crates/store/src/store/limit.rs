@@ -35,9 +35,7 @@ impl Store {
                 (ram / layout.segment_bytes as u64) as u32
             }
         };
-        let least = (RAM_BYTES_MIN / layout.segment_bytes) as u32;
-        let usable = segments.saturating_sub(pool.lent_count());
-        if usable < least.max(layout.shards * SHARD_SEGMENTS_MIN).min(layout.segments) {
+        if segments.saturating_sub(pool.lent_count()) < self.ram_segments_min() {
             return false;
         }
         if !pool.set_limit(segments) {
@@ -45,6 +43,12 @@ impl Store {
         }
         self.memory_limit.store(bytes, Relaxed);
         true
+    }
+
+    /// Returns how many segments the RAM tier has at least, whatever else takes memory.
+    pub(super) fn ram_segments_min(&self) -> u32 {
+        let least = (RAM_BYTES_MIN / self.layout.segment_bytes) as u32;
+        least.max(self.layout.shards * SHARD_SEGMENTS_MIN).min(self.layout.segments)
     }
 
     /// Takes one bounded step towards a memory limit that was lowered.

@@ -10,6 +10,7 @@ use super::identity::{Content, Identity};
 use super::sweep::Sweep;
 use super::{Config, Span, Store};
 use crate::arena::Arena;
+use crate::departures::Departures;
 use crate::error::OpenError;
 use crate::header::{ArenaHeader, Cold, HEADER_PAGE_BYTES};
 use crate::index::Index;
@@ -23,7 +24,7 @@ use crate::shard::recover::RecoveryCounts;
 use crate::ssd::SEGMENT_BYTES;
 use crate::ssd::log::{Log, Rules, SegmentLocation};
 use crate::ssd::segment_table::Table;
-use crate::store::layout::{Layout, Sizes};
+use crate::store::layout::{Geometry, Layout, Sizes};
 use crate::tiers::Tiers;
 
 /// A file that holds a store's memory, so that a later process can go on with it.
@@ -69,6 +70,14 @@ impl Store {
     /// [`OpenError::MemoryTooSmall`] or [`OpenError::TooLarge`], with the arithmetic.
     pub fn check_sizes(config: &Config) -> Result<(), OpenError> {
         Layout::new(&sizes_of(config)?).map(drop)
+    }
+
+    /// Returns how a store of these options would divide its memory, without taking any.
+    ///
+    /// # Errors
+    /// As [`check_sizes`](Store::check_sizes).
+    pub fn geometry(config: &Config) -> Result<Geometry, OpenError> {
+        Ok(Layout::new(&sizes_of(config)?)?.geometry())
     }
 
     /// Returns the least memory limit, in whole MiB, with which the RAM tier has `ram_tier_bytes`: `None` if
@@ -148,12 +157,13 @@ impl Store {
         let ghosts = layout.ghosts_per_shard as usize;
         let heads: Vec<_> = (0..layout.shards).map(|_| (arena.carve(1), arena.carve(ghosts))).collect();
         // Last, since only the front of it is in use.
-        let (buckets, stretch) =
-            arena.carve_strided(layout.buckets_per_shard_max as usize, layout.shards as usize);
+        let [first, most] =
+            [layout.buckets_per_shard, layout.buckets_per_shard_max].map(|buckets| buckets as usize);
+        let (buckets, stretch) = arena.carve_strided(first, most, layout.shards as usize);
         let growth = Growth::new(stretch, &layout);
-        let leads_to_ram = layout.ssd_segments == 0;
-        let indexes =
-            buckets.into_iter().map(|buckets| Index::new(buckets, layout.buckets_per_shard, leads_to_ram));
+        let indexes = buckets
+            .into_iter()
+            .map(|buckets| Index::new(buckets, layout.buckets_per_shard, table.part_bits()));
         let mut whereabouts = Vec::new();
         let shards = indexes.zip(heads).map(|(index, (head, ghost))| {
             whereabouts.push(Whereabouts::new(&index));
@@ -168,6 +178,7 @@ impl Store {
             evict: config.evict,
             compaction: Compaction::new(layout.segments, layout.segment_bytes),
             large_bytes: layout.large_bytes(),
+            departures: Departures::default(),
             pool,
         };
         Store {
@@ -201,6 +212,7 @@ impl Store {
     /// May itself be ended at any instant: a shard counts as changing while it is looked at, and what all
     /// share is worked out from what stays.
     fn recover(&mut self) -> Start {
+        self.growth.begin_recovery();
         let (tiers, layout) = (&self.tiers, &self.layout);
         tiers.log.recover(tiers.epoch());
         let kept = tiers.pool.kept();

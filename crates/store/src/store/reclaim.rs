@@ -3,7 +3,8 @@
 
 use super::Store;
 use crate::clock::Seconds;
-use crate::index::entry::{Entry, SsdPlace, State};
+use crate::index::entry::{SsdPlace, State};
+use crate::index::hash::KeyHash;
 use crate::read::{Loaded, Needs, ReadPlan};
 use crate::record::FETCHED;
 use crate::ssd::PAGE_BYTES;
@@ -30,7 +31,12 @@ impl Store {
     pub fn next_readmission(&self) -> Option<ReadPlan> {
         if let Some(read) = self.tiers.log.next_probe_read() {
             let place = SsdPlace { segment: read.id.segment, page: 0, class: 0, generation: 0 };
-            return Some(ReadPlan::new(Entry::ssd(0, 0, place), read, Needs::Value, self.tiers.epoch()));
+            return Some(ReadPlan::new(
+                self.tiers.log.table.entry(KeyHash::default(), 0, place),
+                read,
+                Needs::Value,
+                self.tiers.epoch(),
+            ));
         }
         self.sweep_if_wanted();
         let place = self.tiers.log.next_readmission()?;
@@ -38,7 +44,12 @@ impl Store {
             self.tiers.log.rescued(place, ReadBack::default());
             return None;
         };
-        Some(ReadPlan::new(Entry::ssd(0, 0, place), read, Needs::Value, self.tiers.epoch()))
+        Some(ReadPlan::new(
+            self.tiers.log.table.entry(KeyHash::default(), 0, place),
+            read,
+            Needs::Value,
+            self.tiers.epoch(),
+        ))
     }
 
     /// Writes those records of the pages read back that are kept into another segment.
@@ -46,7 +57,7 @@ impl Store {
         if Log::is_probe_read(&loaded.plan.read) {
             return self.tiers.log.complete_probe(loaded.bytes);
         }
-        let place = loaded.plan.entry.ssd_place();
+        let place = self.tiers.log.table.place_of(loaded.plan.entry);
         let Some((moves_all, is_chunk)) = self.tiers.log.reclaim_of(place) else { return };
         let Some(bytes) = loaded.bytes else {
             return self.tiers.log.rescued(place, ReadBack { failed: true, ..ReadBack::default() });
@@ -100,7 +111,7 @@ impl Store {
             return Moved::Done;
         };
         let there = present.state() == State::Ssd && {
-            let at = present.ssd_place();
+            let at = tiers.log.table.place_of(present);
             (at.segment, at.page, at.generation) == (place.segment, place.page, place.generation)
         };
         if !there || !moves_all && present.freq() == 0 || !tiers.ssd_is_live(present, now) {
@@ -132,7 +143,8 @@ impl Store {
         match tiers.log.append(Stream::Readmitted, &header, record.key, &value) {
             Ok(new) => {
                 let freq = if moves_all { present.freq() } else { present.freq() - 1 };
-                shard.place(tiers, now, hash, Some((slot, present)), Entry::ssd(hash.tag(), freq, new));
+                let there = tiers.log.table.entry(hash, freq, new);
+                shard.place(tiers, now, hash, Some((slot, present)), there);
                 if moves_all && freq > 0 {
                     tiers.log.table.mark_hot(new);
                 }

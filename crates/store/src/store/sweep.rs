@@ -3,7 +3,6 @@
 //! business.
 
 use super::Store;
-use crate::index::entry::State;
 
 /// How far the sweep is.
 #[derive(Default)]
@@ -46,7 +45,7 @@ impl Store {
         if segments == 0 {
             return;
         }
-        let buckets = u64::from(self.layout.shards) * u64::from(self.layout.buckets_per_shard);
+        let buckets: u64 = self.indexes.iter().map(|index| u64::from(index.count())).sum();
         let openings = u64::from(log.table.openings().wrapping_sub(sweep.openings));
         let by_turns = openings * buckets.div_ceil(segments * SWEEP_TURNS);
         let by_most = u64::from(log.most_openings()) * buckets.div_ceil(SWEEP_OPENINGS);
@@ -54,11 +53,11 @@ impl Store {
         if log.is_sweep_wanted() {
             due = due.max(sweep.visited + WANTED_BUCKETS);
         }
-        let due = due.min(buckets);
-        while sweep.visited < due {
+        // The number of buckets changes meanwhile: it is over when every shard has had its turn.
+        while sweep.shard < self.layout.shards && (sweep.visited < due || due >= buckets) {
             self.sweep_some(&mut sweep);
         }
-        if sweep.visited >= buckets {
+        if sweep.shard == self.layout.shards {
             *sweep = Sweep::begin(log.table.openings());
             log.begin_sweep();
         }
@@ -72,19 +71,11 @@ impl Store {
     }
 
     fn sweep_some(&self, sweep: &mut Sweep) {
-        let mut shard = self.change(sweep.shard);
-        let end = (sweep.bucket + HOLD_BUCKETS).min(self.layout.buckets_per_shard);
-        for bucket in sweep.bucket..end {
-            shard.sweep(bucket, |entry| {
-                entry.state() == State::Ssd
-                    && self.tiers.log.table.current_generation(entry.ssd_place()).is_none()
-            });
-        }
-        sweep.visited += u64::from(end - sweep.bucket);
-        sweep.bucket = end;
-        if end == self.layout.buckets_per_shard {
-            sweep.bucket = 0;
-            sweep.shard = (sweep.shard + 1) % self.layout.shards;
-        }
+        let (visited, next) = self.change(sweep.shard).sweep(&self.tiers, sweep.bucket, HOLD_BUCKETS);
+        sweep.visited += u64::from(visited);
+        (sweep.shard, sweep.bucket) = match next {
+            Some(bucket) => (sweep.shard, bucket),
+            None => (sweep.shard + 1, 0),
+        };
     }
 }

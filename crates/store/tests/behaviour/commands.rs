@@ -267,3 +267,57 @@ fn whether_an_item_was_read_is_known_in_both_tiers() {
     rig.push_out();
     assert_eq!(rig.peek("key").map(|item| (item.fetched, item.tier)), Some((false, Tier::Ssd)));
 }
+
+/// Adds one to a value of one byte, while it is below `max`; returns the byte before.
+fn step(rig: &Rig, max: u8) -> Option<Option<Option<u8>>> {
+    rig.run("key", |call| {
+        rig.store.update(call, false, |value| {
+            let before = value.map(|value| value[0]);
+            let next = before.map_or(0, |before| before + 1);
+            let expiry = rig.in_seconds(50);
+            ((next <= max).then_some(Updated { value: [next], expiry }), before)
+        })
+    })
+}
+
+#[test]
+fn an_update_stores_what_a_function_makes_of_the_value() {
+    in_both_tiers(b"\x05", |rig, cas| {
+        assert_eq!(step(rig, 9), Some(Some(Some(5))));
+        let item = rig.peek("key").expect("it is there");
+        assert_eq!((item.value, item.client_flags, item.tier), (vec![6], 7, Tier::Ram));
+        assert_eq!(item.expiry, rig.in_seconds(50));
+        assert!(item.cas > cas, "each change is a new version");
+    });
+}
+
+#[test]
+fn an_update_that_stores_nothing_changes_nothing_but_the_tier() {
+    in_both_tiers(b"\x05", |rig, cas| {
+        assert_eq!(step(rig, 5), Some(Some(Some(5))));
+        let item = rig.peek("key").expect("it is there");
+        assert_eq!((item.value, item.cas, item.expiry, item.tier), (vec![5], cas, Expiry::Never, Tier::Ram));
+    });
+}
+
+#[test]
+fn an_update_creates_an_item_or_leaves_none() {
+    let rig = Rig::new(8, 0);
+    let nothing = |call: &Call<'_>| rig.store.update(call, false, |_| (None::<Updated<[u8; 1]>>, ()));
+    assert_eq!(rig.run("key", nothing), Some(Some(())));
+    assert_eq!(rig.get("key"), None);
+    assert_eq!(step(&rig, 9), Some(Some(None)));
+    assert_eq!(rig.value("key"), Some(vec![0]));
+    rig.at(2000);
+    assert_eq!(step(&rig, 9), Some(Some(None)), "it has expired");
+}
+
+#[test]
+fn an_update_of_a_longer_value_does_nothing() {
+    let longer = [1; UPDATE_BYTES_MAX + 1];
+    in_both_tiers(&longer, |rig, cas| {
+        assert_eq!(step(rig, 9), Some(None));
+        assert_eq!(rig.peek("key").map(|item| (item.value, item.cas)), Some((longer.to_vec(), cas)));
+    });
+    in_both_tiers(&longer[1..], |rig, _| assert_eq!(step(rig, 9), Some(Some(Some(1)))));
+}

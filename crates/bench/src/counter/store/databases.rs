@@ -25,6 +25,11 @@ pub fn open(kind: Kind, address: &str, options: Options) -> Result<Option<Box<dy
             Box::new(postgres::Postgres::new(address, options, PostgresTable::UNLOGGED)?)
         }
         Kind::Mongodb => Box::new(mongodb::MongoDb::new(address, options)?),
-        Kind::Memcached | Kind::MemcachedBinary | Kind::MemcachedMeta | Kind::BrokenRmw => return Ok(None),
+        Kind::Memcached
+        | Kind::MemcachedBinary
+        | Kind::MemcachedMeta
+        | Kind::MemoryStore
+        | Kind::RackAttack
+        | Kind::BrokenRmw => return Ok(None),
     }))
 }

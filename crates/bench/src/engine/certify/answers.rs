@@ -1,13 +1,13 @@
-//! The checks of what the server answered: `hits`, `values` and `lost`.
+//! The checks of a server's answers: `hits`, `values` and `lost`.
 //!
 //! A miss is answered sooner than a value, so a run of misses measures no gets. How many keys have to be found follows
-//! from what was stored:
+//! from the stored keys:
 //!
 //! | the run | keys that have to be found |
 //! |---|---|
 //! | `--prefill`, nothing deleted, expired or evicted | 99 % |
 //! | else | half of them, and all but 1 % of those that the run itself never stored |
-//! | `--look-aside`, or a trace: the misses are what is looked for | 1 % |
+//! | `--look-aside`, or a trace: misses are expected there | 1 % |
 //! | `--expect-misses` | none |
 
 use super::check;
@@ -29,9 +29,14 @@ const LOST_MAX: f64 = 0.001;
 
 /// Returns the check of hits; none without a get.
 pub(super) fn hits(plan: &Plan, run: &Run) -> Option<Check> {
-    let gets = run.verbs.iter().find(|verb| verb.name == "get")?;
-    let asked = gets.hits + gets.misses;
-    let share = gets.hits as f64 / (asked as f64).max(1.0);
+    let names = Verb::ALL.into_iter().filter(|verb| verb.is_read()).map(Verb::name);
+    let reads: Vec<_> = names.flat_map(|name| run.verbs.iter().filter(move |row| row.name == name)).collect();
+    if reads.is_empty() {
+        return None;
+    }
+    let found: u64 = reads.iter().map(|row| row.hits).sum();
+    let asked = found + reads.iter().map(|row| row.misses).sum::<u64>();
+    let share = found as f64 / (asked as f64).max(1.0);
     let mut message = format!("{:.1} % of the keys were found", share * 100.0);
     if plan.expect_misses || asked == 0 {
         return Some(check("hits", Verdict::Pass, message));
@@ -72,6 +77,9 @@ pub(super) fn values(run: &Run) -> Option<Check> {
         return (*wrong > 0).then(|| check("values", Verdict::Fail, message));
     }
     let mut message = format!("{wrong} wrong of {checked} verified");
+    if run.verified.read_back > 0 {
+        message += &format!(", {} keys read back after the load", show::count(run.verified.read_back));
+    }
     if *stale > 0 {
         message += &format!(", {stale} of them stale");
     }

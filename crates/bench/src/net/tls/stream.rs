@@ -33,8 +33,7 @@ impl TlsStream {
     /// # Errors
     /// There is no agreement; [`Tls::in_words`] explains it.
     pub fn handshake(tls: &Tls, mut socket: Socket) -> io::Result<Self> {
-        let mut connection =
-            ClientConnection::new(Arc::clone(&tls.config), tls.name.clone()).map_err(io::Error::other)?;
+        let mut connection = connection(tls)?;
         while connection.is_handshaking() {
             connection.complete_io(&mut socket)?;
         }
@@ -42,6 +41,15 @@ impl TlsStream {
         let mut stream = Self { socket, connection, raw, raw_begin: 0, raw_end: 0, was_filled: false };
         stream.push()?;
         Ok(stream)
+    }
+
+    /// Begins over a socket that does not wait: the handshake takes place while bytes are read and written.
+    ///
+    /// # Errors
+    /// The name of the server is none.
+    pub fn begin(tls: &Tls, socket: Socket) -> io::Result<Self> {
+        let connection = connection(tls)?;
+        Ok(Self { socket, connection, raw: vec![0; RAW_BYTES], raw_begin: 0, raw_end: 0, was_filled: false })
     }
 
     /// The version and the cipher that both sides agreed on.
@@ -84,6 +92,10 @@ impl TlsStream {
         taken.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         pushed.map(drop)
     }
+}
+
+fn connection(tls: &Tls) -> io::Result<ClientConnection> {
+    ClientConnection::new(Arc::clone(&tls.config), tls.name.clone()).map_err(io::Error::other)
 }
 
 impl Read for TlsStream {

@@ -6,12 +6,17 @@ use crate::scenario::folder::Folder;
 use crate::scenario::server::free_port;
 use crate::scenario::{Halt, Host, Stage, host};
 use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes of a path below which a database may have its files.
+const PATH_BYTES_MAX: usize = 150;
+/// A folder that a database's own user can reach, where the chosen one is closed to it or its path is none for it.
+const OPEN_FOLDER: &str = "/var/tmp";
 /// Where Debian keeps the programs of PostgreSQL, a folder for each version.
 const POSTGRES: &str = "/usr/lib/postgresql";
 
@@ -79,7 +84,9 @@ impl Place<'_> {
             true => Some(host::user(user).ok_or_else(|| format!("there is no user {user}"))?),
             false => None,
         };
-        Ok((Folder::of(self.parent, owner).map_err(|e| e.to_string())?, owner))
+        let is_open = owner.is_none() || is_open(self.parent);
+        let parent = if is_open && is_plain(self.parent) { self.parent } else { Path::new(OPEN_FOLDER) };
+        Ok((Folder::of(parent, owner).map_err(|e| e.to_string())?, owner))
     }
 
     /// Runs a program to its end.
@@ -112,8 +119,24 @@ fn answers(port: u16) -> bool {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-fn words(program: &Path, arguments: &[String]) -> Vec<String> {
-    std::iter::once(program.display().to_string()).chain(arguments.iter().cloned()).collect()
+/// Whether any user may pass through all folders that lead to this one.
+fn is_open(folder: &Path) -> bool {
+    const PASS_OTHERS: u32 = 0o001;
+    folder.ancestors().all(|one| one.metadata().is_ok_and(|found| found.mode() & PASS_OTHERS != 0))
+}
+
+/// Whether the programs that make databases get along with a folder's path: one with a blank is several words to their
+/// scripts, and a long one is cut off.
+fn is_plain(folder: &Path) -> bool {
+    let path = folder.as_os_str().as_encoded_bytes();
+    path.len() <= PATH_BYTES_MAX
+        && path.iter().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(byte))
+}
+
+/// A command whose temporary files are in its own folder: that of this process may be closed to the database's user.
+fn words(program: &Path, home: &Path, arguments: &[String]) -> Vec<String> {
+    let command = ["env".to_string(), format!("TMPDIR={}", home.display()), program.display().to_string()];
+    command.into_iter().chain(arguments.iter().cloned()).collect()
 }
 
 fn mariadb(place: &Place<'_>) -> Result<Running, String> {
@@ -124,18 +147,20 @@ fn mariadb(place: &Place<'_>) -> Result<Running, String> {
     let home = folder.path().display().to_string();
     let data = format!("--datadir={home}/data");
     let made = ["--no-defaults", &data, "--auth-root-authentication-method=normal", "--skip-test-db"];
-    place.prepare(&words(&install, &made.map(str::to_string)), &folder, owner)?;
+    place.prepare(&words(&install, folder.path(), &made.map(str::to_string)), &folder, owner)?;
     let port = port()?;
     let served = [
         "--no-defaults".to_string(),
         data,
-        format!("--socket={home}/s"),
+        // In its own folder: a longer path than 107 bytes is no socket.
+        "--socket=s".to_string(),
         format!("--port={port}"),
         "--bind-address=127.0.0.1".to_string(),
         format!("--pid-file={home}/pid"),
         "--innodb-buffer-pool-size=32M".to_string(),
     ];
-    place.serve(&words(&daemon, &served), folder, owner, port, || answers(port))
+    let words = words(&daemon, folder.path(), &served);
+    place.serve(&words, folder, owner, port, || answers(port))
 }
 
 fn postgres(place: &Place<'_>) -> Result<Running, String> {
@@ -153,7 +178,7 @@ fn postgres(place: &Place<'_>) -> Result<Running, String> {
     let home = folder.path().display().to_string();
     let data = format!("{home}/data");
     let made = ["-D", &data, "-A", "trust", "-U", "postgres", "--no-sync"];
-    place.prepare(&words(&init, &made.map(str::to_string)), &folder, owner)?;
+    place.prepare(&words(&init, folder.path(), &made.map(str::to_string)), &folder, owner)?;
     let port = port()?;
     let served = [
         "-D".to_string(),
@@ -163,10 +188,45 @@ fn postgres(place: &Place<'_>) -> Result<Running, String> {
         "-c".to_string(),
         "listen_addresses=127.0.0.1".to_string(),
         "-c".to_string(),
-        format!("unix_socket_directories={home}"),
+        "unix_socket_directories=".to_string(),
     ];
     // It listens before it accepts clients.
     let state = PathBuf::from(data).join("postmaster.pid");
     let is_ready = || std::fs::read_to_string(&state).is_ok_and(|text| text.contains("ready"));
-    place.serve(&words(&daemon, &served), folder, owner, port, is_ready)
+    let words = words(&daemon, folder.path(), &served);
+    place.serve(&words, folder, owner, port, is_ready)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_mariadb_starts_wherever_its_files_are_to_be() {
+        if host::program("mariadbd", &[]).is_none() {
+            return eprintln!("SKIPPED: there is no mariadbd");
+        }
+        let (host, stop) = (Host::look(), AtomicBool::new(false));
+        let outer = Folder::new(&std::env::temp_dir()).expect("there is a temporary folder");
+        let long = format!("{}/{}", "x".repeat(200), "y".repeat(100));
+        for name in [long.as_str(), "with a blank"] {
+            let parent = outer.path().join(name);
+            std::fs::create_dir_all(&parent).expect("it is ours");
+            let place = Place { host: &host, stop: &stop, parent: &parent };
+            let started = mariadb(&place).map(|running| answers(running.port));
+            assert_eq!(started, Ok(true), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_folder_below_a_closed_one_is_closed() {
+        let outer = Folder::new(&std::env::temp_dir()).expect("there is a temporary folder");
+        let inner = Folder::new(outer.path()).expect("it is ours");
+        let open = is_open(inner.path());
+        set_permissions(outer.path(), Permissions::from_mode(0o700)).expect("it is ours");
+        assert!(!is_open(inner.path()));
+        assert_eq!(open, is_open(&std::env::temp_dir()));
+    }
 }

@@ -1,7 +1,7 @@
 //! The phases of one arrangement: storing the keys, sets at a rate, as many gets as it can, gets at a rate.
 
 use super::servers::Servers;
-use super::{Arrangement, CONNECTIONS, Found, VALUE_BYTES, together};
+use super::{Arrangement, CONNECTIONS, Found, together};
 use crate::checks::figure;
 use crate::engine::{Arrival, Load, Plan, Verify, WhenFull};
 use crate::result::Run;
@@ -43,7 +43,6 @@ pub(super) fn measure(
     time: Duration,
     found: &mut Vec<Found>,
 ) -> Result<(), Halt> {
-    stage.tell(&format!("{}: starting", one.name));
     let servers = Servers::start(stage, one)?;
     let mut phases = Phases { one, servers: &servers, time, found: Found::new(one) };
     let ended = phases.all(stage);
@@ -128,8 +127,11 @@ impl Phases<'_> {
         let oldest = newest % keys;
         let (probed, readable) = (keys / 8, keys / 2);
         stage.tell(&format!("{}: gets", self.one.name));
-        let mut most =
-            self.walks(stage, "get most", Walk { from: oldest, count: probed, keys, size: VALUE_BYTES });
+        let mut most = self.walks(
+            stage,
+            "get most",
+            Walk { from: oldest, count: probed, keys, size: self.one.value_bytes },
+        );
         for plan in &mut most {
             plan.load = Load::Closed { pipeline: 1 };
             plan.duration = self.part(PROBE_SHARE);
@@ -137,7 +139,7 @@ impl Phases<'_> {
         self.found.get_most = together::measure(stage, &most)?.rate();
         let rate = self.offered(stage, GET_RATE, self.found.get_most);
         stage.tell(&format!("{}: gets at {}/s", self.one.name, figure(rate)));
-        let rest = Walk { from: oldest + probed, count: readable - probed, keys, size: VALUE_BYTES };
+        let rest = Walk { from: oldest + probed, count: readable - probed, keys, size: self.one.value_bytes };
         let mut rated = self.walks(stage, "get", rest);
         for plan in &mut rated {
             plan.load = open(rate / f64::from(self.one.servers));
@@ -172,7 +174,7 @@ impl Phases<'_> {
                 pattern: Pattern::Sequential,
                 prefix: PREFIX.to_string(),
                 key_bytes: Some(KEY_BYTES),
-                sizes: Sizes::Fixed(VALUE_BYTES),
+                sizes: Sizes::Fixed(self.one.value_bytes),
                 mix: Mix::ratio(1, 0),
                 ..Workload::default()
             };

@@ -1,6 +1,6 @@
 //! The servers of one arrangement, and the SSD file that they share.
 
-use super::{Arrangement, ITEM_BYTES, MIB};
+use super::{Arrangement, MIB};
 use crate::scenario::cgroup::Cgroup;
 use crate::scenario::folder::Folder;
 use crate::scenario::server::{Make, Server, Setup, Ssd};
@@ -28,7 +28,7 @@ impl Servers {
             let mut setup = Setup::new(one.make);
             setup.memory_mib = one.memory_mib;
             setup.threads = 1;
-            setup.item_bytes = Some(ITEM_BYTES);
+            setup.item_bytes = Some(one.item_bytes());
             setup.ssd = Some(Ssd { path: all.file(), bytes: one.ssd_mib * MIB, share: (share, one.servers) });
             let server = stage.start(setup)?;
             if one.make == Make::Extstore {

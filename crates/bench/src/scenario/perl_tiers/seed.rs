@@ -1,12 +1,14 @@
 //! The figures of the document: Perl 5.10 on a virtual machine of 512 MB, one core of 3.16 GHz, 2008.
 
-use super::perl::Store;
 use crate::checks::figure;
 use crate::checks::tiers::{Costs, first_tier};
 use crate::result::{Check, Table};
 use crate::scenario::part::{row, table, verdicts};
 
-/// Seconds for 50,000 iterations: gets, and set with get; and the misses of the first.
+/// The document's number of iterations.
+pub const ITERATIONS: u64 = 50_000;
+
+/// Seconds for [`ITERATIONS`]: gets, and set with get; and the misses of the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The document's name for it.
@@ -32,15 +34,20 @@ static ROWS: [Row; 7] = [
     line("TieredLmc", 113.350_251, 149.111_689, 3),
 ];
 
-/// The row of a kind of store.
-pub fn row_of(store: Store) -> Option<&'static Row> {
-    let name = match store {
-        Store::Remote => "memcached",
-        Store::Local => "local memcached",
-        Store::Mmap => "mmap",
-        Store::FastMmap => "mmap fast",
-    };
+impl Row {
+    /// An iteration of the two loops, in microseconds.
+    pub fn iterations_us(&self) -> (f64, f64) {
+        (us(self.read_s), us(self.write_s))
+    }
+}
+
+/// The row that the document gives this name.
+pub fn row_of(name: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.name == name)
+}
+
+fn us(seconds: f64) -> f64 {
+    seconds / ITERATIONS as f64 * 1e6
 }
 
 /// Returns the document's table, and the checks of it.
@@ -55,7 +62,6 @@ pub fn tables() -> Vec<Table> {
 }
 
 fn checks() -> Vec<Check> {
-    let us = |seconds: f64| seconds / 50_000.0 * 1e6;
     let remote = ROWS[0];
     let of = |first: usize, both: usize| {
         let (first, both) = (ROWS[first], ROWS[both]);

@@ -2,9 +2,9 @@
 // Sets items with random keys, values of five md5 and an expiry of 60 to 600 seconds, and reads each back if asked to.
 // Ends after so many items or seconds, whichever comes first, and prints one line: start, seconds, items, failed sets,
 // wrong gets.
-[, $port, $items, $with_get, $seconds_max] = $argv;
+[, $host, $port, $items, $with_get, $seconds_max] = $argv;
 $m = new Memcached();
-$m->addServer('127.0.0.1', (int) $port, 33);
+$m->addServer($host, (int) $port, 33);
 $failed = $wrong = 0;
 $start = microtime(true);
 for ($i = 0; $i < (int) $items; ++$i) {

@@ -1,7 +1,7 @@
 //! The loop as PHP itself runs it, with its memcached extension.
 
+use crate::net::Address;
 use crate::scenario::child::Child;
-use crate::scenario::server::Server;
 use crate::scenario::{Stage, host};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -58,15 +58,21 @@ impl Php {
     pub fn run(
         &self,
         stage: &Stage<'_>,
-        server: &Server,
+        server: &Address,
         items: u64,
         with_get: bool,
         time: Duration,
     ) -> Result<Ran, String> {
+        // memcached's library takes the path of a Unix socket as a host with port 0.
+        let (host, port) = match server {
+            Address::Tcp { host, port } => (host.clone(), *port),
+            Address::Unix(path) => (path.display().to_string(), 0),
+        };
         let words = [
             self.program.display().to_string(),
             self.script.display().to_string(),
-            server.port().to_string(),
+            host,
+            port.to_string(),
             items.to_string(),
             u8::from(with_get).to_string(),
             time.as_secs_f64().to_string(),

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
 use super::super::crash;
+use super::super::feed::FeedId;
 use super::super::header::{NAMESPACE_WORD, NAMESPACES_SEVERAL};
 use super::super::lock::{Guard, Taken, lock};
 use super::super::position::Position;
@@ -143,10 +144,30 @@ impl<'a> Writer<'a> {
         was_there
     }
 
-    /// Replaces the word that says until when the key's record is fresh, if the record has this cas.
-    pub(in super::super) fn touch(&mut self, hash: u64, key: &[u8], cas: u64, fresh: u64) -> bool {
+    /// Forgets all keys with this hash; there is seldom more than one.
+    pub(in super::super) fn delete_hash(&mut self, hash: u64) {
+        for cell in self.shard.bucket(hash) {
+            let mut slot = Slot(cell.load(Relaxed));
+            while slot.tag() == Slot::tag_of(hash)
+                && slot.has_record()
+                && self.shard.ring(slot.place()).is_of_hash(slot, hash)
+                && !self.publish(cell, slot, Slot::EMPTY)
+            {
+                slot = Slot(cell.load(Relaxed));
+            }
+        }
+    }
+
+    /// Replaces the word that says until when the key's record is fresh, if the record has this cas and feed.
+    pub(in super::super) fn touch(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        (cas, feed): (u64, FeedId),
+        fresh: u64,
+    ) -> bool {
         let Some((_, slot, header)) = self.find(hash, key) else { return false };
-        if header.cas() != cas || header.stale_until_ms() <= self.now_ms {
+        if header.cas() != cas || header.feed() != feed || header.stale_until_ms() <= self.now_ms {
             return false;
         }
         let word = self.shard.ring(slot.place()).fresh_word(&header);

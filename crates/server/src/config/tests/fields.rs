@@ -10,7 +10,7 @@ use super::*;
 #[test]
 fn without_arguments_it_is_a_small_cache_on_loopback() {
     let config = config(&[]);
-    assert_eq!(config.listen, [Listen { host: Some("127.0.0.1".to_string()), port: None }]);
+    assert_eq!(config.listen, [Listen { host: Some("127.0.0.1".to_string()), ..Listen::ANY }]);
     assert_eq!(config.tcp_port, TcpPort::Fixed(11211));
     assert_eq!((config.memory_limit_bytes, config.item_size_max_bytes), (64 << 20, 1 << 20));
     assert_eq!(config.ssd.len(), 1);
@@ -106,7 +106,7 @@ fn memcacheds_switches_become_fields() {
     assert_eq!((config.user.as_deref(), config.pidfile), (Some("11211"), Some(PathBuf::from("/p"))));
     assert_eq!(config.memory_file, Some(PathBuf::from("/m")));
     assert_eq!((config.reqs_per_event, config.backlog, config.protocol), (5, 8675, Protocol::Ascii));
-    assert_eq!(config.ignored, ["-r", "-f", "-n", "-L", "-W", "-N", "-o relaxed_privileges"]);
+    assert_eq!(config.ignored, ["-r", "-f", "-n", "-L", "-N", "-o relaxed_privileges"]);
 }
 
 #[test]
@@ -118,12 +118,14 @@ fn larders_options_become_fields() {
         "--ssd-share=2/4",
         "--ssd-format",
         "--ssd-write-limit=100m/s",
+        "--ssd-endurance=600T",
         "--ssd-write-wait=7",
         "--ssd-admission=returning",
         "--ssd-live-percent=50",
         "--index-memory=9",
         "--item-size=100",
         "--conn-memory=8m",
+        "--lease-memory=2m",
         "--io=threads",
         "--memory-file=/dev/shm/x",
     ]);
@@ -131,11 +133,13 @@ fn larders_options_become_fields() {
     assert_eq!(paths, [("/a", Some(1 << 30)), ("/dev/b", None)]);
     assert_eq!((config.ssd_share.part, config.ssd_share.parts, config.ssd_format), (2, 4, true));
     assert_eq!((config.ssd_write_limit, config.ssd_write_wait), (Some(100 << 20), Duration::from_millis(7)));
+    assert_eq!(config.ssd_endurance_bytes, Some(600_000_000_000_000));
     assert_eq!(config.ssd_admission, Admission::Returning);
     assert_eq!(super::config(&[]).ssd_admission, Admission::All);
     assert_eq!((config.ssd_live_percent, super::config(&[]).ssd_live_percent), (50, 70));
     assert_eq!((config.index_memory_bytes, config.item_size_bytes), (Some(9 << 20), 100));
     assert_eq!((config.conn_memory_bytes, config.io), (8 << 20, Io::Threads));
+    assert_eq!((config.lease_memory_bytes, super::config(&[]).lease_memory_bytes), (2 << 20, 16 << 20));
     assert!(config.memory_file.is_some() && config.state_file.is_none());
     assert_eq!(super::config(&["--state-file=/s"]).state_file, Some(PathBuf::from("/s")));
 }

@@ -12,7 +12,7 @@ fn the_help_page_is_what_memcacheds_harness_reads() {
         assert_eq!(lines.next(), Some("memcached 1.6.45"));
         assert!(lines.next().is_some_and(|line| line.starts_with(&format!("larder {VERSION} "))));
         assert!(page.contains("unix-socket"));
-        for word in ["ext_path", "proxy_config", "enable-ssl", "no_drop_privileges"] {
+        for word in ["ext_path", "proxy_config", "no_drop_privileges"] {
             assert!(!page.to_ascii_lowercase().contains(word), "{word}");
         }
     }

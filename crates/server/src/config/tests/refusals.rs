@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn refusals_say_what_is_wrong_and_end_with_64() {
-    let cases: [(&[&str], &str); 31] = [
+    let cases: [(&[&str], &str); 40] = [
         (&["-c", "0"], "-c 0: must be 1 or more"),
         (&["-c", "-1"], "-c -1: must be 1 or more"),
         (&["-t", "0"], "-t 0: must be 1 or more"),
@@ -23,13 +23,22 @@ fn refusals_say_what_is_wrong_and_end_with_64() {
         (&["-D", "::"], "is not one character"),
         (&["-l", "127.0.0.1:port"], "is not a port"),
         (&["-l", ","], "there is no address"),
-        (&["-Z"], "-Z: TLS is not built into this version"),
+        (&["-Z"], "-Z: TLS needs a certificate"),
+        (&["-Z", "-o", "ssl_chain_cert=/c,ssl_verify_mode=2"], "name it with -o ssl_ca_cert=FILE"),
+        (&["-Z", "-o", "ssl_chain_cert=/c,ssl_verify_mode=4"], "must be 0 (none), 1 (request)"),
+        (&["-o", "ssl_min_version=9"], "must be 0, 1 or 2 (TLS 1.2) or 3 (TLS 1.3)"),
+        (&["-o", "ssl_keyformat=ENGINE"], "must be PEM (1) or DER (2)"),
+        (&["-Z", "-o", "ssl_chain_cert=/c,ssl_keyformat=DER"], "name it with -o ssl_key=FILE"),
+        (&["-o", "ssl_key"], "-o ssl_key needs a value"),
+        (&["-l", "btls:127.0.0.1"], "btls: needs -Z"),
+        (&["-Z", "-o", "ssl_chain_cert=/c", "-l", "mtls:127.0.0.1"], "mtls: needs -o ssl_ca_cert=FILE"),
+        (&["-Y", "/f", "-l", "proto[binary]:127.0.0.1"], "binary connections authenticate by SASL"),
         (&["-S"], "-S: SASL needs users; name their file with -Y"),
         (&["-Y", "/f", "-B", "binary"], "-B binary: binary connections authenticate by SASL; add -S"),
         (&["-Y", "/f", "-S", "-B", "ascii"], "-B ascii: SASL is of the binary protocol alone"),
         (&["-Y"], "-Y needs a value"),
         (&["-o", "modren"], "Illegal suboption \"modren\""),
-        (&["-o", "ssl_key=/k"], "TLS is not built"),
+        (&["-o", "proxy_config=/p"], "the proxy is not part of Larder"),
         (&["-m"], "-m needs a value"),
         (&["-y"], "unknown option -y"),
         (&["--memory-limits=1"], "unknown option --memory-limits"),
@@ -73,7 +82,7 @@ fn a_wrong_file_ends_with_78_and_says_where() {
         ("threads = 0", "threads = 0: must be 1 or more"),
         ("max-item-size = 1000", "max-item-size = 1000: item max size must be 1k or more"),
         ("extended = \"x\"", "Illegal suboption \"x\""),
-        ("enable-ssl = true", "enable-ssl: TLS is not built"),
+        ("enable-ssl = 1", "enable-ssl: must be true or false"),
     ];
     for (at, (text, message)) in cases.into_iter().enumerate() {
         let file = TempFile::new(&format!("wrong{at}"), text);

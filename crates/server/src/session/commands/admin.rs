@@ -6,10 +6,12 @@ use larder_protocol::{
     Admin, Automove, Clock, Crawler, ItemInfo, Lru, Outcome, Reply, Request, ShutdownMode, Slabs, text,
 };
 
-use super::keys::Lines;
+use super::keys::LineForm;
 use crate::session::{Ctx, Served, Session};
 
 const MIB: u64 = 1 << 20;
+/// The cost of reading the certificates again, in bytes of a value that costs as much to send.
+const REFRESH_COST_BYTES: usize = 1 << 20;
 
 impl Session {
     /// Executes noop, version, verbosity and quit.
@@ -19,6 +21,11 @@ impl Session {
         request: &Request<'_>,
         reply: &Reply<'_>,
     ) -> Served {
+        if let Request::Noop(_) = request {
+            // Changes that are done are told first: whoever reads the reply knows of all of them.
+            self.announce();
+            self.note_heard(ctx.instant);
+        }
         if let Request::Verbosity(level, _) = request {
             ctx.shared.verbosity.store((*level).min(3) as u8, Relaxed);
         }
@@ -44,16 +51,26 @@ impl Session {
             Admin::Slabs(Slabs::Automove(Automove::Level(_) | Automove::Tuning), _) => "OK",
             Admin::Slabs(..) => text::SLABS_NO_SPARE,
             Admin::Crawler(Crawler::Metadump(which), reply) => {
-                return self.list_keys(ctx, which, Lines::Metadata, reply);
+                return self.list_keys(ctx, which, LineForm::Metadata, reply);
             }
             Admin::Crawler(Crawler::Mgdump(which), reply) => {
-                return self.list_keys(ctx, which, Lines::Gets, reply);
+                return self.list_keys(ctx, which, LineForm::Gets, reply);
             }
             Admin::Crawler(..) => "OK",
-            Admin::Watch(None, _) => text::ERROR,
-            Admin::Watch(Some(_), _) => text::WATCH_NOT_IMPLEMENTED,
+            Admin::Watch(classes, reply) => return self.watch(ctx, *classes, reply),
             Admin::Extstore(..) => "OK",
-            Admin::RefreshCerts(_) => text::ERROR,
+            Admin::RefreshCerts(reply) => {
+                self.add_cost(REFRESH_COST_BYTES);
+                refresh_certs(ctx, self.out.tail(), reply);
+                return Served::Done;
+            }
+            Admin::Cluster(reply) => {
+                match &ctx.shared.cluster {
+                    Some(cluster) => self.out.tail().extend_from_slice(&cluster.reply()),
+                    None => reply.line(self.out.tail(), text::ERROR),
+                }
+                return Served::Done;
+            }
             // As in memcached, only builds for debugging and tests have it.
             Admin::DebugTime(..) if !cfg!(debug_assertions) => text::ERROR,
             Admin::DebugTime(clock, _) => {
@@ -63,6 +80,8 @@ impl Session {
                     Clock::Shift(seconds) => ctx.shared.clock.shift(*seconds),
                 }
                 ctx.now = ctx.shared.clock.now();
+                // What was known of expiries does not hold any more.
+                ctx.shared.note_change_of_all();
                 "OK"
             }
         };
@@ -80,4 +99,16 @@ fn memory_limit(ctx: &Ctx<'_>, mib: u32) -> &'static str {
         tracing::info!(mib, "the memory limit is set");
     }
     "OK"
+}
+
+/// Reads the certificates again. As in memcached, a problem is answered in its own words, also with noreply.
+fn refresh_certs(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>) {
+    let refreshed = match &ctx.shared.tls {
+        Some(tls) => tls.refresh(),
+        None => Err("TLS not enabled".to_string()),
+    };
+    match refreshed {
+        Ok(()) => reply.line(out, "OK"),
+        Err(problem) => out.extend_from_slice(format!("Error {problem}\r\n").as_bytes()),
+    }
 }

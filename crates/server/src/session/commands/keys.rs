@@ -1,5 +1,7 @@
-//! `lru_crawler metadump` and `mgdump`: lists the keys of both tiers, a step at a time. One listing runs at a time, as
-//! in memcached, so what it holds for its work is bounded.
+//! `lru_crawler metadump` and `mgdump` list the keys of both tiers, and `stats sizes` counts their items by size, a
+//! step at a time. One listing runs at a time, as in memcached, so what it holds for its work is bounded.
+
+use std::collections::BTreeMap;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -8,16 +10,28 @@ use larder_protocol::{ItemInfo, Reply, metadump_line, mgdump_line, text};
 use larder_store::{Dump, Expiry, Listed, ListedItem, RECORD_HEADER_BYTES, Tier};
 
 use super::shown_cas;
+use crate::session::watch::class_of;
 use crate::session::{Ctx, Served, Session};
 
-/// The lines to write.
+/// The form of the lines to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lines {
+pub(super) enum LineForm {
     /// What is known of each item.
     Metadata,
     /// The command that gets each item.
     Gets,
+    /// Numbers of items by size.
+    Sizes,
 }
+
+/// Numbers of items by their sizes, rounded up to multiples of [`SIZE_STEP_BYTES`]. As many different sizes as fill the
+/// store take some MiB.
+type Sizes = BTreeMap<u64, u64>;
+
+/// The steps of memcached's histogram.
+const SIZE_STEP_BYTES: u64 = 32;
+/// About the memory of one size of the histogram.
+const SIZE_BYTES: usize = 32;
 
 /// The keys to list.
 #[derive(Clone, Copy)]
@@ -53,26 +67,27 @@ impl Classes {
 pub(in crate::session) struct KeyListing {
     dump: Dump,
     classes: Classes,
-    _turn: Turn,
+    sizes: Sizes,
+    _running: Running,
 }
 
 impl KeyListing {
     /// Returns the bytes that it holds.
     pub(in crate::session) fn memory_bytes(&self) -> usize {
-        self.dump.memory_bytes()
+        self.dump.memory_bytes() + self.sizes.len() * SIZE_BYTES
     }
 }
 
 /// The right to list; it is given back when the listing ends, or its connection.
-struct Turn(Arc<AtomicBool>);
+struct Running(Arc<AtomicBool>);
 
-impl Turn {
-    fn take(is_listing: &Arc<AtomicBool>) -> Option<Turn> {
-        (!is_listing.swap(true, Relaxed)).then(|| Turn(is_listing.clone()))
+impl Running {
+    fn begin(is_listing: &Arc<AtomicBool>) -> Option<Running> {
+        (!is_listing.swap(true, Relaxed)).then(|| Running(is_listing.clone()))
     }
 }
 
-impl Drop for Turn {
+impl Drop for Running {
     fn drop(&mut self) {
         self.0.store(false, Relaxed);
     }
@@ -84,19 +99,24 @@ impl Session {
         &mut self,
         ctx: &mut Ctx<'_>,
         which: &[u8],
-        lines: Lines,
+        form: LineForm,
         reply: &Reply<'_>,
     ) -> Served {
         let mut listing = match self.listing.take() {
             Some(listing) => listing,
-            None => match begin(ctx, which, lines) {
+            None => match begin(ctx, which, form) {
                 Ok(listing) => {
                     ctx.counters.key_listings.up();
-                    reply.line(self.out.tail(), "OK");
+                    if form != LineForm::Sizes {
+                        reply.line(self.out.tail(), "OK");
+                    }
                     Box::new(listing)
                 }
                 Err(refusal) => {
-                    reply.line(self.out.tail(), refusal);
+                    match reply {
+                        Reply::Binary { .. } => reply.stats_unknown(self.out.tail()),
+                        _ => reply.line(self.out.tail(), refusal),
+                    }
                     return Served::Done;
                 }
             },
@@ -106,7 +126,16 @@ impl Session {
         match ctx.shared.store.list_next(&mut listing.dump, ctx.now, loaded) {
             Listed::Items(items) => {
                 let wanted = items.iter().filter(|item| listing.classes.have(item.tier));
-                wanted.for_each(|item| push_line(ctx, self.out.tail(), item, lines));
+                for item in wanted {
+                    match form {
+                        LineForm::Metadata => push_facts(ctx, self.out.tail(), item),
+                        LineForm::Gets => mgdump_line(self.out.tail(), &item.key, item.key_is_binary),
+                        LineForm::Sizes => {
+                            let size = size_of_item(item).next_multiple_of(SIZE_STEP_BYTES);
+                            *listing.sizes.entry(size).or_default() += 1;
+                        }
+                    }
+                }
                 self.listing = Some(listing);
                 self.try_again()
             }
@@ -115,39 +144,50 @@ impl Session {
                 self.wait_for_read(ctx, plan)
             }
             Listed::End => {
-                reply.line(self.out.tail(), if lines == Lines::Metadata { "END" } else { "EN" });
+                let out = self.out.tail();
+                match form {
+                    LineForm::Metadata => reply.line(out, "END"),
+                    LineForm::Gets => reply.line(out, "EN"),
+                    LineForm::Sizes => {
+                        for (size, items) in listing.sizes {
+                            reply.stat_number(out, &size.to_string(), items);
+                        }
+                        reply.stats_end(out);
+                    }
+                }
                 Served::Done
             }
         }
     }
 }
 
-fn begin(ctx: &Ctx<'_>, which: &[u8], lines: Lines) -> Result<KeyListing, &'static str> {
+fn begin(ctx: &Ctx<'_>, which: &[u8], form: LineForm) -> Result<KeyListing, &'static str> {
     let config = &ctx.shared.config;
-    match lines {
-        Lines::Metadata if !config.dumping => return Err(text::METADUMP_NOT_ALLOWED),
-        Lines::Gets if !config.dumping => return Err(text::MGDUMP_NOT_ALLOWED),
-        _ if !config.lru_crawler => return Err(text::CRAWLER_DISABLED),
-        _ => {}
+    match form {
+        LineForm::Metadata if !config.dumping => return Err(text::METADUMP_NOT_ALLOWED),
+        LineForm::Gets if !config.dumping => return Err(text::MGDUMP_NOT_ALLOWED),
+        LineForm::Metadata | LineForm::Gets if !config.lru_crawler => return Err(text::CRAWLER_DISABLED),
+        LineForm::Metadata | LineForm::Gets | LineForm::Sizes => {}
     }
     let classes = Classes::parse(which).ok_or(text::CRAWLER_BAD_CLASS)?;
-    let turn = Turn::take(&ctx.shared.is_listing).ok_or(text::CRAWLER_BUSY)?;
-    Ok(KeyListing { dump: ctx.shared.store.begin_listing(), classes, _turn: turn })
+    let running = Running::begin(&ctx.shared.is_listing).ok_or(text::CRAWLER_BUSY)?;
+    Ok(KeyListing { dump: ctx.shared.store.begin_listing(), classes, sizes: Sizes::new(), _running: running })
 }
 
-fn push_line(ctx: &Ctx<'_>, out: &mut Vec<u8>, item: &ListedItem, lines: Lines) {
-    if lines == Lines::Gets {
-        return mgdump_line(out, &item.key, item.key_is_binary);
-    }
+fn size_of_item(item: &ListedItem) -> u64 {
+    (item.key.len() + item.value_len + RECORD_HEADER_BYTES) as u64
+}
+
+fn push_facts(ctx: &Ctx<'_>, out: &mut Vec<u8>, item: &ListedItem) {
     let clock = &ctx.shared.clock;
     let expiry = match item.expiry {
         Expiry::Never => None,
         Expiry::At(at) => Some(clock.unix(at)),
     };
     let info = ItemInfo { cas: shown_cas(ctx, item.cas), hit_before: item.fetched, ..ItemInfo::default() };
-    let class = if item.tier == Tier::Ram { 1 } else { 2 };
-    let size = (item.key.len() + item.value_len + RECORD_HEADER_BYTES) as u64;
-    metadump_line(out, &item.key, &info, expiry, clock.unix(item.accessed), class, size);
+    let class = class_of(item.tier);
+    let accessed = clock.unix(item.accessed);
+    metadump_line(out, &item.key, &info, expiry, accessed, class, size_of_item(item));
 }
 
 #[cfg(test)]

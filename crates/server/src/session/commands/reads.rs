@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use larder_device::IoBuf;
-use larder_protocol::{Debug, Get, ItemInfo, Key, Outcome, Reply, Touch};
+use larder_protocol::{Debug, Get, ItemInfo, Key, Outcome, Reply, Touch, WatchClasses};
 use larder_store::{
     Call, Expiry, Fetch, Found, KeyHash, Loaded, OnFull, RECORD_HEADER_BYTES, ReadPlan, Step, Tier, Value,
 };
@@ -12,6 +12,7 @@ use super::{is_meta, shown_cas};
 use crate::prefixes::Event;
 use crate::session::output::{COPY_BYTES_MAX, Output};
 use crate::session::read::{LoadedRead, PendingGet, ReadBuffer};
+use crate::session::watch::{Hit, class_of};
 use crate::session::{Ctx, Served, Session, Wait, echo};
 
 /// Returns the facts about an item that a reply may tell.
@@ -70,18 +71,28 @@ fn answer_part(out: &mut Output, reply: &Reply<'_>, buffer: Option<IoBuf>, part:
     }
 }
 
-fn count_get(ctx: &Ctx<'_>, key: &[u8], tier: Option<Tier>, is_touch: bool, is_meta: bool) {
+fn hit_of(found: &Found<'_>) -> Hit {
+    Hit { tier: found.tier, value_len: found.value_len }
+}
+
+fn is_on_ssd(hit: Option<Hit>) -> bool {
+    hit.is_some_and(|hit| hit.tier == Tier::Ssd)
+}
+
+/// Counts a read, and shows it to watchers.
+fn count_get(ctx: &Ctx<'_>, key: &[u8], hit: Option<Hit>, is_touch: bool, is_meta: bool) {
+    ctx.show_get(key, hit);
     let counters = ctx.counters;
     counters.cmd_get.up();
     if is_meta {
         counters.cmd_meta.up();
     } else {
-        ctx.shared.prefixes.count(key, if tier.is_some() { Event::Hit } else { Event::Miss });
+        ctx.shared.prefixes.count(key, if hit.is_some() { Event::Hit } else { Event::Miss });
     }
-    match tier {
-        Some(tier) => {
+    match hit {
+        Some(hit) => {
             counters.get_hits.up();
-            match tier {
+            match hit.tier {
                 Tier::Ram => counters.get_hits_ram.up(),
                 Tier::Ssd => counters.get_hits_ssd.up(),
             }
@@ -90,7 +101,7 @@ fn count_get(ctx: &Ctx<'_>, key: &[u8], tier: Option<Tier>, is_touch: bool, is_m
     }
     if is_touch {
         counters.cmd_touch.up();
-        match tier {
+        match hit {
             Some(_) => counters.touch_hits.up(),
             None => counters.touch_misses.up(),
         }
@@ -116,7 +127,7 @@ fn fetch_of(ctx: &Ctx<'_>, get: &Get<'_>, key: &Key<'_>) -> Fetch {
     }
 }
 
-/// Encodes the reply to a plain get from its finished read. Returns the tier of a hit, and the place of a value that
+/// Encodes the reply to a plain get from its finished read. Returns the hit, and the place of a value that
 /// was left out (see [`answer_hit`]).
 fn answer_loaded(
     ctx: &Ctx<'_>,
@@ -125,7 +136,7 @@ fn answer_loaded(
     read: &ReadBuffer<'_>,
     plan: &ReadPlan,
     is_alone: bool,
-) -> Step<(Option<Tier>, Option<Range<usize>>)> {
+) -> Step<(Option<Hit>, Option<Range<usize>>)> {
     let reply = pending.reply.reply();
     let call = Call {
         key: &pending.key,
@@ -150,7 +161,7 @@ fn answer_loaded(
                 None
             }
         };
-        (found.map(|found| found.tier), part)
+        (found.map(hit_of), part)
     })
 }
 
@@ -195,6 +206,9 @@ impl Session {
         hash: KeyHash,
         ends: bool,
     ) -> Served {
+        if get.announce {
+            return self.get_leased(ctx, get, key, hash, ends);
+        }
         let fetch = fetch_of(ctx, get, key);
         let with_value = wants_value(get);
         let loaded = self.loaded.take();
@@ -219,12 +233,16 @@ impl Session {
                 }
             };
             // A vivified item was not there before.
-            (found.filter(|found| !found.created).map(|found| found.tier), part)
+            (found.filter(|found| !found.created).map(hit_of), part)
         });
         match step {
-            Step::Done((tier, part)) => {
+            Step::Done((hit, part)) => {
+                let is_changed = if hit.is_some() { get.touch.is_some() } else { get.vivify.is_some() };
+                if is_changed {
+                    ctx.shared.note_change(hash);
+                }
                 answer_part(&mut self.out, &get.reply, loaded.and_then(LoadedRead::into_own), part);
-                count_get(ctx, key.bytes(), tier, get.touch.is_some(), fetch.may_win);
+                count_get(ctx, key.bytes(), hit, get.touch.is_some(), fetch.may_win);
                 if ends {
                     get.reply.end(self.out.tail());
                 }
@@ -238,6 +256,22 @@ impl Session {
             Step::Busy => self.wait_for_room(ctx),
             Step::NoMemory => self.get_without_memory(ctx, get, key, ends),
         }
+    }
+
+    /// Leases the key of a get that asks for it, before it is read, and tells so in the reply.
+    #[cold]
+    fn get_leased(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        get: &Get<'_>,
+        key: &Key<'_>,
+        hash: KeyHash,
+        ends: bool,
+    ) -> Served {
+        let is_leased =
+            get.lease().is_some_and(|lease| ctx.shared.lease(hash, lease.subscription, lease.token, ctx.now));
+        let reply = if is_leased { get.reply.clone().with_lease() } else { get.reply.clone() };
+        self.get_one(ctx, &Get { announce: false, reply, ..get.clone() }, key, hash, ends)
     }
 
     /// Asks for the read of a get. A plain get waits for it in its place in the output; one that changes the item
@@ -254,6 +288,7 @@ impl Session {
         if is_barrier {
             return self.wait_for_read(ctx, plan);
         }
+        let since = self.turn_since.unwrap_or(ctx.instant);
         if !self.claim_get(ctx, plan.bytes()) {
             return Served::Waits;
         }
@@ -269,6 +304,7 @@ impl Session {
             value: wants_value(get),
             ends,
             reply: get.reply.to_owned_reply(),
+            since,
         };
         self.read_for(ctx, pending, plan);
         Served::Done
@@ -298,10 +334,10 @@ impl Session {
         let is_alone = self.out.take_only_waiting(ticket);
         let mut own = Output::default();
         let out = if is_alone { &mut self.out } else { &mut own };
-        let tier = match answer_loaded(ctx, out, &pending, &read, plan, is_alone) {
-            Step::Done((tier, part)) => {
+        let hit = match answer_loaded(ctx, out, &pending, &read, plan, is_alone) {
+            Step::Done((hit, part)) => {
                 answer_part(out, &reply, read.into_own(), part);
-                tier
+                hit
             }
             // Only the header was read, and the item has to change. That is rare, and takes no turn to read.
             Step::Read(plan) if Self::claim_memory(ctx, plan.bytes()) => {
@@ -324,7 +360,11 @@ impl Session {
         if ctx.shared.logs(2) {
             echo::reply(ctx.connection, out.tail());
         }
-        count_get(ctx, &pending.key, tier, false, pending.fetch.may_win);
+        count_get(ctx, &pending.key, hit, false, pending.fetch.may_win);
+        if is_on_ssd(hit) {
+            ctx.latencies.ssd_hits.record(ctx.instant - pending.since);
+            ctx.latencies.ssd_hits_apart.up();
+        }
         if !is_alone {
             self.out.resolve(ticket, own);
         }
@@ -333,16 +373,17 @@ impl Session {
     pub(super) fn touch(&mut self, ctx: &mut Ctx<'_>, touch: &Touch<'_>, hash: KeyHash) -> Served {
         let key = touch.key.bytes();
         let fetch = Fetch { touch: Some(ctx.expiry(touch.exptime)), without_value: true, ..Fetch::default() };
-        let step = ctx
-            .shared
-            .store
-            .fetch(&self.call(ctx, key, hash), &fetch, |found| found.map(|found| info(ctx, found)));
+        let step = ctx.shared.store.fetch(&self.call(ctx, key, hash), &fetch, |found| {
+            found.map(|found| (info(ctx, found), hit_of(found)))
+        });
         self.release_read(&step);
         let outcome = match step {
             Step::Done(found) => {
                 ctx.counters.cmd_touch.up();
+                ctx.show_get(key, found.as_ref().map(|found| found.1));
                 match found {
-                    Some(item) => {
+                    Some((item, _)) => {
+                        ctx.shared.note_change(hash);
                         ctx.counters.touch_hits.up();
                         touch.reply.outcome(self.out.tail(), key, Outcome::Touched, &item);
                         return Served::Done;
@@ -362,17 +403,44 @@ impl Session {
         Served::Done
     }
 
+    /// Returns the item that a command is about to find, if that is known without a read from the SSD. The outer
+    /// option is whether it is.
+    #[cold]
+    #[inline(never)]
+    fn look_for(&self, ctx: &Ctx<'_>, key: &[u8], hash: KeyHash) -> Option<Option<Hit>> {
+        let fetch = Fetch { no_bump: true, without_value: true, ..Fetch::default() };
+        match ctx.shared.store.fetch(&self.call(ctx, key, hash), &fetch, |found| found.map(hit_of)) {
+            Step::Done(found) => Some(found),
+            Step::Read(_) | Step::Again | Step::Busy | Step::NoMemory => None,
+        }
+    }
+
+    /// Returns what [`look_for`](Self::look_for) does, if any of these classes is watched.
+    #[inline]
+    pub(in crate::session) fn look(
+        &self,
+        ctx: &Ctx<'_>,
+        classes: WatchClasses,
+        key: &[u8],
+        hash: KeyHash,
+    ) -> Option<Option<Hit>> {
+        if ctx.is_watched(classes) { self.look_for(ctx, key, hash) } else { None }
+    }
+
     /// Executes `me`.
     pub(super) fn debug(&mut self, ctx: &mut Ctx<'_>, debug: &Debug<'_>, hash: KeyHash) -> Served {
         let key = debug.key.bytes();
         let fetch = Fetch { no_bump: true, without_value: true, ..Fetch::default() };
         let step = ctx.shared.store.fetch(&self.call(ctx, key, hash), &fetch, |found| {
-            found.map(|found| (info(ctx, found), found.tier))
+            found.map(|found| (info(ctx, found), hit_of(found)))
         });
         self.release_read(&step);
+        if let Step::Done(found) = &step {
+            ctx.show_get(key, found.as_ref().map(|found| found.1));
+        }
         match step {
-            Step::Done(Some((item, tier))) => {
-                let class = if tier == Tier::Ram { 1 } else { 2 };
+            Step::Done(Some((item, hit))) => {
+                let class = class_of(hit.tier);
                 let size = (key.len() + item.value_len as usize + RECORD_HEADER_BYTES) as u64;
                 debug.reply.debug(self.out.tail(), key, &item, class, size);
             }

@@ -1,31 +1,47 @@
 //! `stats` and its sub-commands: memcached's names where tools read them, Larder's own under `stats larder`.
 
 mod classes;
+mod connections;
 mod general;
 mod larder;
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use larder_protocol::{ItemInfo, Outcome, Reply, cachedump_line, text};
-use larder_store::Expiry;
+use larder_store::{Ages, Expiry, Stats};
 
+use super::keys::LineForm;
 use crate::session::{Ctx, Served, Session};
 use crate::shared::Shared;
 
+pub(in crate::session) use connections::ConnectionListing;
+
 impl Session {
     pub(super) fn stats(&mut self, ctx: &mut Ctx<'_>, arguments: &[u8], reply: &Reply<'_>) -> Served {
+        // The binary wire does not have this one.
+        if !is_binary(reply) && arguments.split(|byte| *byte == b' ').next() == Some(b"conns") {
+            return self.list_connections(ctx, reply);
+        }
         let is_dump = arguments.starts_with(b"cachedump");
         self.add_cost(if is_dump { CACHEDUMP_COST_BYTES } else { STATS_COST_BYTES });
         let mut words = arguments.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         let out = self.out.tail();
         match words.next() {
-            None => show(out, reply, general::lines(ctx.shared)),
+            None => show(out, reply, general::lines(ctx.shared, ctx.shared.store_stats())),
             Some(b"larder") => show(out, reply, larder::lines(ctx.shared)),
             Some(b"settings") => show(out, reply, settings(ctx.shared)),
-            Some(b"items") => show(out, reply, classes::items(ctx)),
-            Some(b"slabs") => show(out, reply, classes::slabs(ctx)),
+            Some(b"items") => {
+                let (store, ages) = (ctx.shared.store_stats(), ctx.shared.store.ages(ctx.now));
+                show(out, reply, classes::items(ctx.shared, &store, &ages));
+            }
+            Some(b"slabs") => show(out, reply, classes::slabs(ctx.shared, &ctx.shared.store_stats())),
+            Some(b"sizes_enable") => turn_sizes(ctx, out, reply, true),
+            Some(b"sizes_disable") => turn_sizes(ctx, out, reply, false),
+            Some(b"sizes") if ctx.shared.counts_sizes.load(Relaxed) => {
+                return self.list_keys(ctx, b"all", LineForm::Sizes, reply);
+            }
             Some(b"sizes") => show(out, reply, vec![("sizes_status".into(), "disabled".into())]),
-            Some(b"conns" | b"extstore") => show(out, reply, vec![]),
+            Some(b"extstore") => show(out, reply, vec![]),
             Some(b"reset") => {
                 ctx.shared.reset_counters();
                 reply.outcome(out, b"", Outcome::Reset, &ItemInfo::default());
@@ -39,11 +55,30 @@ impl Session {
     }
 }
 
+/// Returns the lines of `stats`, `stats items`, `stats slabs` and `stats settings`, as names and values. `store` has
+/// the store's figures since its opening: they are taken once for all of them, since that looks at every shard.
+pub fn statistics(shared: &Shared, store: &Stats, ages: &Ages) -> [Lines; 4] {
+    let store = shared.since_reset(store.clone());
+    let (items, slabs) = (classes::items(shared, &store, ages), classes::slabs(shared, &store));
+    [general::lines(shared, store), items, slabs, settings(shared)]
+}
+
+/// Returns the lines of `stats` and of `stats larder`, as names and values.
+pub fn all_figures(shared: &Shared) -> [Lines; 2] {
+    [general::lines(shared, shared.store_stats()), larder::lines(shared)]
+}
+
 /// Names and values in the order of the reply.
-type Lines = Vec<(std::borrow::Cow<'static, str>, String)>;
+pub type Lines = Vec<(std::borrow::Cow<'static, str>, String)>;
 
 fn is_binary(reply: &Reply<'_>) -> bool {
     matches!(reply, Reply::Binary { .. })
+}
+
+/// Executes `stats sizes_enable` and `stats sizes_disable`, whose reply has no end, as in memcached.
+fn turn_sizes(ctx: &Ctx<'_>, out: &mut Vec<u8>, reply: &Reply<'_>, on: bool) {
+    ctx.shared.counts_sizes.store(on, Relaxed);
+    reply.stat(out, "sizes_status", if on { b"enabled" } else { b"disabled" });
 }
 
 /// Executes `stats detail on|off|dump`. The binary wire has a name for a dump, and no words for a mistake.

@@ -1,5 +1,5 @@
 //! Segments taken out of use: withheld, so that a store takes less memory than its arena was made with, or lent
-//! to an index that grows, for good.
+//! to an index that grows.
 //!
 //! Such a segment is free (its owner word says so) and on no free list. A later process, which works out its
 //! free list from the owner words, begins with all segments in use again, and lends as many as its index has
@@ -18,7 +18,7 @@ impl Pool {
 
     /// Returns how many segments are lent to the index.
     pub(crate) fn lent_count(&self) -> u32 {
-        self.lent.load(Relaxed)
+        self.lent_count.load(Relaxed)
     }
 
     /// Lends a free segment to the index, and gives its memory back to the system. Returns `None` if no more than
@@ -27,6 +27,7 @@ impl Pool {
     /// The one that has been free for longest is taken: while the tier fills for the first time those are its
     /// last ones, so that large pages of memory stay whole.
     pub(crate) fn lend(&self, spare: u32) -> Option<SegmentId> {
+        let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
         let id = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
             if free.len() <= spare as usize {
@@ -37,14 +38,17 @@ impl Pool {
             id
         };
         self.discard(SegmentId(id));
-        self.lent.fetch_add(1, Relaxed);
+        lent.push(id);
+        self.lent_count.store(lent.len() as u32, Relaxed);
         Some(SegmentId(id))
     }
 
-    /// Takes a segment back that was just lent. Without memory for it, it is withheld.
-    pub(crate) fn take_back(&self, id: SegmentId) {
+    /// Takes the segment back that was lent last. Without memory for it, it is withheld.
+    pub(crate) fn take_back(&self) {
         let mut withheld = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lent.fetch_sub(1, Relaxed);
+        let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(id) = lent.pop().map(SegmentId) else { return };
+        self.lent_count.store(lent.len() as u32, Relaxed);
         if self.populate(id) {
             self.push_free(id);
         } else {

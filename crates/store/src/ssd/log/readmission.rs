@@ -284,7 +284,7 @@ impl Log {
     pub(crate) fn end_move(&self, demotion: &Demotion) {
         let mut state = self.lock();
         let state = &mut *state;
-        let from = demotion.from.ssd_place();
+        let from = self.table.place_of(demotion.from);
         let Some(reclaim) = state.reclaim.as_mut().filter(|reclaim| reclaim.is_of(from)) else { return };
         reclaim.moving_bytes = reclaim.moving_bytes.saturating_sub(demotion.bytes);
         if reclaim.is_over() {
@@ -351,6 +351,8 @@ impl Log {
         for segment in spent {
             // Those that are free or open are not sealed.
             if state.sealed.remove(segment).is_some() {
+                // From now on its entries are not counted, and may be cleared.
+                self.table.retire(segment);
                 state.free.push_back(segment);
             }
         }

@@ -1,10 +1,10 @@
 //! `stats items` and `stats slabs`: the two tiers as memcached's slab classes 1 (RAM) and 2 (SSD), for tools that
 //! draw them.
 
-use larder_store::Ages;
+use larder_store::{Ages, Stats};
 
 use super::Lines;
-use crate::session::Ctx;
+use crate::shared::Shared;
 
 /// The class of items in RAM, and of those on the SSD.
 const RAM: u32 = 1;
@@ -12,10 +12,9 @@ const SSD: u32 = 2;
 
 /// Returns the lines of `stats items`. New items in RAM are memcached's hot ones, items in RAM that were read its
 /// warm ones, and items on the SSD its cold ones. All hits in RAM count as hits of warm items.
-pub(super) fn items(ctx: &Ctx<'_>) -> Lines {
-    let store = ctx.shared.store_stats();
-    let totals = ctx.shared.totals();
-    let Ages { ram_small_s, ram_main_s, ssd_s } = ctx.shared.store.ages(ctx.now);
+pub(super) fn items(shared: &Shared, store: &Stats, ages: &Ages) -> Lines {
+    let totals = shared.totals();
+    let Ages { ram_small_s, ram_main_s, ssd_s } = *ages;
     let mut lines = Lines::new();
     for (class, number) in [(RAM, store.ram_items), (SSD, store.ssd_items)] {
         if number == 0 {
@@ -59,9 +58,8 @@ pub(super) fn items(ctx: &Ctx<'_>) -> Lines {
 }
 
 /// Returns the lines of `stats slabs`. A page of the RAM class is a segment.
-pub(super) fn slabs(ctx: &Ctx<'_>) -> Lines {
-    let store = ctx.shared.store_stats();
-    let totals = ctx.shared.totals();
+pub(super) fn slabs(shared: &Shared, store: &Stats) -> Lines {
+    let totals = shared.totals();
     let mut lines = Lines::new();
     let pages = store.ram_segments - store.ram_segments_free - store.ram_segments_withheld;
     for (name, value) in [

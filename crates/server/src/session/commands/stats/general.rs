@@ -11,16 +11,19 @@ use super::Lines;
 use crate::counters::Totals;
 use crate::process;
 use crate::shared::Shared;
+use crate::watchers::WatchStats;
 
-/// Returns the lines.
-pub(super) fn lines(shared: &Shared) -> Lines {
-    let (totals, store) = (shared.totals(), shared.store_stats());
+/// Returns the lines. `store` has the store's figures since the last reset.
+pub(super) fn lines(shared: &Shared, store: Stats) -> Lines {
+    let totals = shared.totals();
     let mut general = General { lines: Vec::new(), shared, totals, store };
     general.process();
     general.connections();
     general.commands();
+    general.tls();
     general.server();
     general.absent();
+    general.watchers();
     general.items();
     general.lines
 }
@@ -113,6 +116,16 @@ impl General<'_> {
         }
     }
 
+    fn tls(&mut self) {
+        let Some(tls) = &self.shared.tls else { return };
+        if self.shared.config.tls.as_ref().is_some_and(|options| options.session_cache) {
+            self.number("ssl_new_sessions", self.totals.ssl_new_sessions);
+        }
+        self.number("ssl_handshake_errors", self.totals.ssl_handshake_errors);
+        self.number("ssl_proto_errors", self.totals.ssl_proto_errors);
+        self.number("time_since_server_cert_refresh", tls.age().as_secs());
+    }
+
     fn server(&mut self) {
         let shared = self.shared;
         self.number("bytes_read", self.totals.bytes_read);
@@ -128,7 +141,7 @@ impl General<'_> {
         self.number("hash_is_expanding", 0);
     }
 
-    /// Adds the figures of memcached's slabs, LRU threads and log watchers, of which there are none.
+    /// Adds the figures of memcached's slabs and LRU threads, of which there are none.
     fn absent(&mut self) {
         self.zeros(&[
             "slab_reassign_rescues",
@@ -148,16 +161,17 @@ impl General<'_> {
         if self.shared.config.lru_maintainer {
             self.number("lru_maintainer_juggles", 0);
         }
-        self.zeros(&[
-            "malloc_fails",
-            "log_worker_dropped",
-            "log_worker_written",
-            "log_watcher_skipped",
-            "log_watcher_sent",
-            "log_watchers",
-            "unexpected_napi_ids",
-            "round_robin_fallback",
-        ]);
+        self.number("malloc_fails", 0);
+    }
+
+    fn watchers(&mut self) {
+        let WatchStats { watchers, lines, sent, skipped, dropped } = self.shared.watch_stats();
+        self.number("log_worker_dropped", dropped);
+        self.number("log_worker_written", lines);
+        self.number("log_watcher_skipped", skipped);
+        self.number("log_watcher_sent", sent);
+        self.number("log_watchers", watchers);
+        self.zeros(&["unexpected_napi_ids", "round_robin_fallback"]);
     }
 
     fn items(&mut self) {

@@ -1,10 +1,13 @@
 //! `stats larder`: Larder's own counters, which never go back, so that rates can be taken from them.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use larder_store::{Start, Stats};
 
 use super::Lines;
 use crate::counters::Totals;
 use crate::shared::Shared;
+use crate::wear;
 
 /// Returns the lines.
 pub(super) fn lines(shared: &Shared) -> Lines {
@@ -13,9 +16,13 @@ pub(super) fn lines(shared: &Shared) -> Lines {
     let (totals, store) = (shared.lifetime(), shared.store.stats());
     let numbers = memory(shared, &store)
         .into_iter()
+        .chain(life(shared))
         .chain(tiers(&totals, &store))
-        .chain(state(shared, &totals, &store));
+        .chain(state(shared, &totals, &store))
+        .chain(leases(shared));
     lines.extend(numbers.map(|(name, value)| (name.into(), value.to_string())));
+    let days = wear::days_left(shared, store.ssd_bytes_written);
+    lines.push(("ssd_wear_days_left".into(), days.map_or("unknown".to_string(), |days| days.to_string())));
     lines
 }
 
@@ -23,7 +30,7 @@ pub(super) fn lines(shared: &Shared) -> Lines {
 type Number = (&'static str, u64);
 
 /// Returns the sizes of memory and index, and the number of items.
-fn memory(shared: &Shared, store: &Stats) -> [Number; 19] {
+fn memory(shared: &Shared, store: &Stats) -> [Number; 20] {
     [
         ("memory_limit_bytes", shared.store.memory_limit_bytes()),
         ("arena_bytes", store.arena_bytes),
@@ -32,6 +39,7 @@ fn memory(shared: &Shared, store: &Stats) -> [Number; 19] {
         ("index_capacity", store.index_capacity),
         ("index_entries", store.index_entries),
         ("index_evictions", store.index_evictions),
+        ("index_collisions", store.index_collisions),
         ("table_bytes", store.table_bytes),
         ("buffer_bytes", store.buffer_bytes),
         ("ram_items", store.ram_items),
@@ -48,7 +56,7 @@ fn memory(shared: &Shared, store: &Stats) -> [Number; 19] {
 }
 
 /// Returns the traffic of the tiers.
-fn tiers(totals: &Totals, store: &Stats) -> [Number; 16] {
+fn tiers(totals: &Totals, store: &Stats) -> [Number; 17] {
     [
         ("get_hits_ram", totals.get_hits_ram),
         ("get_hits_ssd", totals.get_hits_ssd),
@@ -66,11 +74,32 @@ fn tiers(totals: &Totals, store: &Stats) -> [Number; 16] {
         ("ssd_writes_pending", store.ssd_writes_pending),
         ("ssd_waits", totals.ssd_waits),
         ("ssd_errors", store.ssd_errors),
+        ("ssd_false_reads", store.ssd_false_reads),
+    ]
+}
+
+/// Returns the bytes written to all SSD paths over their lives, and those that they may take.
+fn life(shared: &Shared) -> [Number; 2] {
+    let written = shared.lifetime_written.iter().map(|written| written.load(Relaxed)).sum();
+    let endurance = shared.config.ssd_endurance_bytes.unwrap_or(0);
+    let paths = shared.lifetime_written.len() as u64;
+    [("ssd_lifetime_written_bytes", written), ("ssd_endurance_bytes", endurance.saturating_mul(paths))]
+}
+
+/// Returns the subscriptions to changes, and what was leased and announced to them.
+fn leases(shared: &Shared) -> [Number; 5] {
+    let leases = shared.leases.stats();
+    [
+        ("subscriptions", leases.subscriptions),
+        ("leases", leases.leases),
+        ("leases_max", leases.leases_max),
+        ("leases_announced", leases.announced),
+        ("leases_displaced", leases.displaced),
     ]
 }
 
 /// Returns the state of the SSD, the memory held for connections, and the outcome of the last restart.
-fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 13] {
+fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 15] {
     let restart_items = match shared.store.start() {
         Start::Warm { items, .. } => Some(items),
         Start::Cold(_) => None,
@@ -84,6 +113,8 @@ fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 13] {
         ("conn_kicks_unread", totals.unread_kicks),
         ("conn_kicks_unsent", totals.unsent_kicks),
         ("requests_denied", totals.requests_denied),
+        ("limits_allowed", totals.limits_allowed),
+        ("limits_denied", totals.limits_denied),
         ("shards", store.shards),
         ("shards_repaired", store.shards_repaired),
         ("shards_reset", store.shards_reset),

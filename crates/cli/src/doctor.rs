@@ -1,0 +1,175 @@
+//! `larder doctor`: checks a server and its host, and says what mends what it finds.
+
+mod host;
+mod server;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::connect::One;
+use crate::exit::{Outcome, Verdict, print, print_json};
+use crate::figures::{Figures, stats};
+use crate::screen::width;
+use host::Host;
+
+/// Checks a server and its host, and says what mends what it finds
+///
+/// What the server counts is checked over its port; its host is checked if that is this one, by its process in /proc.
+/// The exit code is 2 if there are findings.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    /// Check the host below this folder, which holds its proc and sys, instead of /
+    #[arg(long, value_name = "FOLDER", default_value = "/")]
+    root: PathBuf,
+    /// Print all checks as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    one: One,
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Weight {
+    /// Items are lost, or will be.
+    Error,
+    /// It costs speed, memory or hits.
+    Warning,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Finding {
+    weight: Weight,
+    /// What is so.
+    finding: String,
+    /// Why it matters.
+    why: &'static str,
+    /// What mends it: a command, an option or a setting.
+    fix: String,
+}
+
+/// One check and its outcome.
+#[derive(Debug, Serialize)]
+struct Checked {
+    check: &'static str,
+    #[serde(flatten)]
+    finding: Option<Finding>,
+}
+
+/// What checks look at.
+struct Scene {
+    figures: Figures,
+    /// `stats settings`.
+    settings: Vec<(String, String)>,
+    /// None if the server is elsewhere.
+    host: Option<Host>,
+}
+
+type Check = (&'static str, fn(&Scene) -> Option<Finding>);
+
+/// Runs the verb.
+///
+/// # Errors
+/// The server cannot be asked.
+pub fn run(arguments: &DoctorArguments) -> Outcome<Verdict> {
+    let client = arguments.one.client()?;
+    let figures = Figures::ask(&client)?;
+    let settings = stats(&client, "settings")?;
+    let host = is_local(&arguments.one.server).then(|| figures.get("pid")).flatten();
+    let host = host.and_then(|pid| Host::of(&arguments.root, pid));
+    let scene = Scene { figures, settings, host };
+    let mut checked = run_checks(&scene, server::CHECKS);
+    if scene.host.is_some() {
+        checked.extend(run_checks(&scene, host::CHECKS));
+    }
+    let is_fine = checked.iter().all(|checked| checked.finding.is_none());
+    if arguments.json {
+        print_json(&checked)?;
+    } else {
+        print(&text(&checked, scene.host.is_some(), width(&std::io::stdout())))?;
+    }
+    Ok(if is_fine { Verdict::Fine } else { Verdict::Findings })
+}
+
+fn run_checks(scene: &Scene, checks: &[Check]) -> Vec<Checked> {
+    checks.iter().map(|(check, run)| Checked { check, finding: run(scene) }).collect()
+}
+
+/// Returns whether an address can only be of this host.
+fn is_local(address: &str) -> bool {
+    let address = address.strip_prefix("tls:").unwrap_or(address);
+    let is_socket = address.starts_with('/') || address.starts_with("unix:");
+    is_socket || ["127.", "localhost", "[::1]"].iter().any(|local| address.starts_with(local))
+}
+
+fn text(checked: &[Checked], has_host: bool, columns: usize) -> String {
+    let mut text = String::new();
+    for Checked { check, finding } in checked {
+        let Some(Finding { weight, finding, why, fix }) = finding else { continue };
+        let weight = if *weight == Weight::Error { "ERROR" } else { "warning" };
+        wrap(&mut text, &format!("{weight} {check}: {finding}"), "  ", columns);
+        wrap(&mut text, &format!("  why: {why}"), "       ", columns);
+        wrap(&mut text, &format!("  do: {fix}"), "       ", columns);
+        text.push('\n');
+    }
+    let findings = checked.iter().filter(|checked| checked.finding.is_some()).count();
+    let host = if has_host { "" } else { "; its host was not checked: run doctor there" };
+    let result = if findings == 0 { "nothing found".to_string() } else { format!("findings: {findings}") };
+    wrap(&mut text, &format!("{result}, in {} checks{host}", checked.len()), "", columns);
+    text
+}
+
+/// Appends text, broken at blanks so that no line is wider than `columns`, if its words allow.
+fn wrap(text: &mut String, line: &str, indent: &str, columns: usize) {
+    let mut used = 0;
+    let own = line.chars().take_while(|c| *c == ' ').count();
+    text.push_str(&" ".repeat(own));
+    for word in line.split_whitespace() {
+        let width = word.chars().count();
+        if used > 0 && own + used + 1 + width > columns {
+            text.push('\n');
+            text.push_str(indent);
+            used = indent.len().saturating_sub(own);
+        } else if used > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        text.push_str(word);
+        used += width;
+    }
+    text.push('\n');
+}
+
+impl Scene {
+    fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        self.figures.get(name).unwrap_or(0)
+    }
+
+    fn has_ssd(&self) -> bool {
+        self.number("ssd_segments") > 0
+    }
+}
+
+fn warning(finding: String, why: &'static str, fix: impl Into<String>) -> Option<Finding> {
+    Some(Finding { weight: Weight::Warning, finding, why, fix: fix.into() })
+}
+
+fn error(finding: String, why: &'static str, fix: impl Into<String>) -> Option<Finding> {
+    Some(Finding { weight: Weight::Error, finding, why, fix: fix.into() })
+}
+
+/// Reads a file of a host; `None` if there is none.
+fn read(root: &Path, path: &str) -> Option<String> {
+    std::fs::read_to_string(root.join(path)).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! The figures of a server at one time: what `stats` and `stats larder` show.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use larder_client::{Client, Error};
+
+use crate::exit::Outcome;
+
+/// The names and values of `stats`, and of `stats larder` where the server has it.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// When they were asked for.
+    pub at: Instant,
+    /// Whether the server is Larder.
+    pub is_larder: bool,
+    values: BTreeMap<String, String>,
+}
+
+impl Figures {
+    /// Asks a server.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn ask(client: &Client) -> Outcome<Figures> {
+        let at = Instant::now();
+        let larder = match stats(client, "larder") {
+            // memcached has no such statistics.
+            Err(Error::Refused { .. }) => Vec::new(),
+            larder => larder?,
+        };
+        let is_larder = !larder.is_empty();
+        // The names of `stats larder` that `stats` has too are put in the end.
+        let general = stats(client, "")?.into_iter();
+        let own = larder.into_iter().map(|(name, value)| match name.as_str() {
+            "version" => ("larder_version".to_string(), value),
+            _ => (name, value),
+        });
+        Ok(Figures { at, is_larder, values: general.chain(own).collect() })
+    }
+
+    /// Returns a value as it was sent.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    /// Returns a number; `None` if the server has none of that name.
+    pub fn get(&self, name: &str) -> Option<u64> {
+        // Some versions show whole numbers with a fraction.
+        let whole = self.text(name)?.split('.').next().unwrap_or_default();
+        whole.parse().ok()
+    }
+
+    /// Returns the sum of those of some numbers that the server has.
+    pub fn sum(&self, names: &[&str]) -> u64 {
+        names.iter().filter_map(|name| self.get(name)).sum()
+    }
+
+    /// Makes figures without a server.
+    #[cfg(test)]
+    pub fn of(at: Instant, is_larder: bool, values: &[(&str, u64)]) -> Figures {
+        let values = values.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Figures { at, is_larder, values }
+    }
+}
+
+/// Returns the statistics of one kind.
+pub fn stats(client: &Client, kind: &str) -> larder_client::Result<Vec<(String, String)>> {
+    client.stats(kind).into_iter().next().unwrap_or(Err(Error::NoServers))
+}

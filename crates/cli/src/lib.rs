@@ -1,0 +1,61 @@
+//! The verbs of the command `larder`: they look into a running server, and move keys between servers and files.
+//!
+//! They are clients: all that they know of a server comes over its ordinary port, so most of them also work with
+//! memcached. `larder` without a verb is the daemon, which this crate knows nothing of.
+//!
+//! ```text
+//!   arguments     the command line
+//!     |
+//!   copy, dump, restore, keys, hist, top, stat           one file a verb
+//!     |        |                            |
+//!     |     transfer, spool, verify      figures, http   the list of keys and batches of items; what a server counts
+//!     |        |
+//!     |     items, dump_file                              items of a server, items of a file
+//!     v        v
+//!   connect, counts, pace, screen, units, exit            what they share
+//! ```
+
+#![forbid(unsafe_code)]
+// Comments of options are their help, in which [:PORT] is no link.
+#![allow(rustdoc::broken_intra_doc_links)]
+
+mod arguments;
+mod connect;
+mod copy;
+mod counts;
+mod doctor;
+mod dump;
+mod dump_file;
+mod exit;
+mod figures;
+mod hist;
+mod http;
+mod items;
+mod keys;
+mod pace;
+mod restore;
+mod screen;
+mod spool;
+mod stat;
+mod top;
+mod transfer;
+mod units;
+mod verify;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Runs the verb of a command line, the program's name first, and returns the exit code to end with. Returns `None`
+/// if the command line has no verb, or if the program was started under the name memcached, which has none.
+pub fn run(args: &[OsString]) -> Option<ExitCode> {
+    let program = args.first().map(Path::new)?.file_name()?.to_string_lossy();
+    let is_memcached = program == "memcached" || program.starts_with("memcached-");
+    let has_verb = args.get(1)?.to_str().is_some_and(arguments::is_verb);
+    (has_verb && !is_memcached).then(|| arguments::run(args))
+}
+
+/// Returns each verb with one line about it, for the daemon's help page.
+pub fn verbs() -> Vec<(String, String)> {
+    arguments::verbs()
+}

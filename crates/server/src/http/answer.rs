@@ -1,0 +1,67 @@
+//! Maps a request to its answer.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::access::refuse;
+use super::request::Request;
+use super::response::{CSS, HTML, JSON, Response, SCRIPT, Status, TEXT};
+use super::{State, api, page};
+use crate::metrics::{self, Format};
+use crate::shared::Shared;
+
+/// Returns the answer to a request.
+pub(super) fn answer(state: &State, request: &Request) -> Response {
+    if let Some(status) = refuse(state, request) {
+        return Response::refusal(status);
+    }
+    match request.path.as_str() {
+        "/" => page_of(state),
+        "/page.css" => Response::new(CSS, page::STYLE),
+        "/page.js" => Response::new(SCRIPT, page::SCRIPT),
+        "/healthz" => Response::new(TEXT, "ok\n"),
+        "/readyz" => readiness(state),
+        "/version" => Response::new(JSON, api::version()),
+        path => figures(state, path, request),
+    }
+}
+
+/// Returns the page for people. Whoever has given the token may see parts of keys there.
+fn page_of(state: &State) -> Response {
+    let shows_keys = state.options.token_file.is_some();
+    match state.shared.get() {
+        None => Response { status: Status::Unavailable, ..Response::new(HTML, page::starting()) },
+        Some(shared) => Response::new(HTML, page::page(shared, &state.history(), shows_keys)),
+    }
+}
+
+/// Returns the answer to a request for figures, of which there are none before the store is open.
+fn figures(state: &State, path: &str, request: &Request) -> Response {
+    let shared = state.shared.get();
+    let json = |render: fn(&Shared) -> String| {
+        shared.map_or_else(starting, |shared| Response::new(JSON, render(shared)))
+    };
+    match path {
+        "/metrics" => {
+            let format = Format::of_accept(&request.accept);
+            let scrape = |shared| metrics::scrape(shared, &state.scrapes, format);
+            shared.map_or_else(starting, |shared| Response::new(format.content_type(), scrape(shared)))
+        }
+        "/api/v1/stats" => json(api::stats),
+        "/api/v1/latency" => json(api::latency),
+        "/api/v1/config" => json(api::config),
+        _ => Response::refusal(Status::NotFound),
+    }
+}
+
+/// Returns whether the daemon serves: it does from the opening of its store until it is told to stop.
+fn readiness(state: &State) -> Response {
+    match state.shared.get() {
+        None => starting(),
+        Some(shared) if shared.stopping.load(Relaxed) => Response::line(Status::Unavailable, "stopping"),
+        Some(_) => Response::new(TEXT, "ready\n"),
+    }
+}
+
+fn starting() -> Response {
+    Response::line(Status::Unavailable, "starting")
+}

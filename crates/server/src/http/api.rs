@@ -1,0 +1,118 @@
+//! Figures as JSON, each the twin of a command.
+
+use crate::config::{COMPATIBLE_VERSION, ShownValue, VERSION, values_of};
+use crate::histogram::Times;
+use crate::session::{Lines, all_figures};
+use crate::shared::Shared;
+
+/// Returns the versions, of Larder and of the memcached that it is compatible with.
+pub(super) fn version() -> String {
+    object([("larder", quoted(VERSION)), ("memcached", quoted(COMPATIBLE_VERSION))])
+}
+
+/// Returns the lines of `stats` and of `stats larder`, each an object of its own.
+pub(super) fn stats(shared: &Shared) -> String {
+    let shown =
+        |lines: &Lines| object(lines.iter().map(|(name, value)| (name.as_ref(), number_or_text(value))));
+    let [stats, larder] = all_figures(shared);
+    object([("stats", shown(&stats)), ("larder", shown(&larder))])
+}
+
+/// Returns every value of the configuration with its origin, as `--print-config` shows them.
+pub(super) fn config(shared: &Shared) -> String {
+    let shown = |shown: &ShownValue| {
+        object([
+            ("name", quoted(shown.name)),
+            ("value", quoted(&shown.value)),
+            ("origin", quoted(&shown.origin)),
+        ])
+    };
+    let values: Vec<String> = values_of(&shared.config).iter().map(shown).collect();
+    format!("[{}]", values.join(","))
+}
+
+/// Returns the times of each class and of the SSD's operations, in microseconds. Quantiles are the bounds of their
+/// buckets, so a time may be half as long.
+pub(super) fn latency(shared: &Shared) -> String {
+    let all = shared.times();
+    object(
+        [
+            ("ram", &all.ram_hits),
+            ("ssd", &all.ssd_hits),
+            ("store", &all.stores),
+            ("mutate_ssd", &all.ssd_changes),
+            ("ssd_queue", &all.ssd_queue),
+            ("ssd_read", &all.ssd_reads),
+            ("ssd_write", &all.ssd_writes),
+            ("loop", &all.loops),
+        ]
+        .map(|(name, times)| (name, shown_times(times))),
+    )
+}
+
+fn shown_times(times: &Times) -> String {
+    let count = times.count();
+    let mean_us = times.sum_ns.checked_div(count).unwrap_or(0) as f64 / 1000.0;
+    let quantile = |share| times.quantile(share).as_micros().to_string();
+    object([
+        ("count", count.to_string()),
+        ("mean_us", format!("{mean_us:.3}")),
+        ("p50_us", quantile(0.5)),
+        ("p90_us", quantile(0.9)),
+        ("p99_us", quantile(0.99)),
+        ("p999_us", quantile(0.999)),
+    ])
+}
+
+fn object<'a>(members: impl IntoIterator<Item = (&'a str, String)>) -> String {
+    let members: Vec<String> =
+        members.into_iter().map(|(name, value)| format!("{}:{value}", quoted(name))).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// Returns a value of `stats` as it is if it is a number of JSON, else as a string.
+fn number_or_text(value: &str) -> String {
+    let (whole, part) = value.split_once('.').unwrap_or((value, "0"));
+    let is_whole = whole.parse::<u64>().is_ok_and(|number| number.to_string() == whole);
+    let is_number = is_whole && !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { value.to_string() } else { quoted(value) }
+}
+
+/// Returns a string of JSON.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c < ' ' => quoted.push_str(&format!("\\u{:04x}", c as u32)),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_shown_by_the_bounds_of_their_buckets() {
+        let mut times = Times::default();
+        (times.buckets[3], times.buckets[10], times.sum_ns) = (98, 2, 2_450_000);
+        assert_eq!(
+            shown_times(&times),
+            "{\"count\":100,\"mean_us\":24.500,\"p50_us\":8,\"p90_us\":8,\"p99_us\":1024,\"p999_us\":1024}"
+        );
+        assert!(shown_times(&Times::default()).starts_with("{\"count\":0,\"mean_us\":0.000,\"p50_us\":0,"));
+    }
+
+    #[test]
+    fn numbers_are_numbers_and_all_else_is_quoted() {
+        let shown = ["0", "17", "0.000120", "1.6.45", "none", "", "007", "a\"b\\c\nd"].map(number_or_text);
+        let wanted =
+            ["0", "17", "0.000120", "\"1.6.45\"", "\"none\"", "\"\"", "\"007\"", "\"a\\\"b\\\\c\\u000ad\""];
+        assert_eq!(shown, wanted);
+    }
+}

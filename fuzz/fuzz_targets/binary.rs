@@ -1,0 +1,4 @@
+//! Binary packets of all kinds, on both tiers.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::server::binary::check(data));

@@ -1,0 +1,4 @@
+//! Of the parser and its encoders.
+
+#[path = "../crates/protocol/tests/support/fuzz_body.rs"]
+pub mod fuzz_body;
