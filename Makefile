@@ -2,7 +2,7 @@
 # cargo's own variables (CARGO_TARGET_DIR, CARGO_BUILD_JOBS) are respected.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test wheel lint bench torture
+.PHONY: help run test wheel site lint bench torture
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -17,6 +17,9 @@ test: ## install what the tests need where that is possible, then run every suit
 
 wheel: ## build the Python package larder-cache into target/wheels
 	@scripts/wheel
+
+site: ## build the pages as a site into target/site
+	@scripts/site
 
 lint: ## formatting, commit subjects, clippy, documentation, and the dependencies' licences and sources
 	@scripts/lint

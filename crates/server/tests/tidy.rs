@@ -335,6 +335,24 @@ fn links_between_pages_lead_somewhere() {
     });
 }
 
+/// Returns what `docs/SUMMARY.md`, the contents of the site, does not name of the page: pages in `docs`, and those at
+/// the root.
+fn left_out(contents: &str, name: &str) -> Option<String> {
+    let link = match name.strip_prefix("docs/") {
+        Some("SUMMARY.md") => return None,
+        Some(page) => format!("]({page})"),
+        None if name.contains('/') => return None,
+        None => format!("](../{name})"),
+    };
+    (!contents.contains(&link)).then(|| "is not in docs/SUMMARY.md, the contents of the site".to_string())
+}
+
+#[test]
+fn the_contents_name_every_page() {
+    let contents = fs::read_to_string(root().join("docs/SUMMARY.md")).expect("the contents are there");
+    check("md", |name, _| left_out(&contents, name).map(|fault| (0, fault)).into_iter().collect());
+}
+
 #[test]
 fn each_rule_can_fail() {
     assert_eq!(opening("use std;\n").len(), 1);
@@ -372,4 +390,10 @@ fn each_rule_can_fail() {
     let page = "[a](no-such-page.md#part) [b](Cargo.toml) [c](https://e.org/x) [d](#here) `[e](f)`";
     let page = format!("{page}\n```\n[g](h)\n```\n");
     assert_eq!(dead_links(&root(), &page).len(), 1);
+
+    assert!(left_out("- [A](a.md)", "docs/a.md").is_none());
+    assert!(left_out("- [A](a.md)", "docs/b.md").is_some());
+    assert!(left_out("- [A](a.md)", "A.md").is_some());
+    assert!(left_out("- [A](../A.md)", "A.md").is_none());
+    assert!(left_out("", "tests/interop/README.md").is_none());
 }
