@@ -227,16 +227,20 @@ fn what_is_read_stays_and_what_is_not_leaves() {
 }
 
 #[test]
-fn an_entry_that_comes_back_soon_after_it_left_stays() {
+fn entries_that_come_back_soon_after_they_left_stay() {
     let l1 = cache(512 << 10);
     let mut buffer = Vec::new();
+    let keys = 10_000..10_040;
     pass_through(&l1, 0, 3_000);
-    let _ = l1.set(&name(10_000), &entry(&value(10_000, 1, 200), 1));
+    keys.clone().for_each(|key| _ = l1.set(&name(key), &entry(&value(key, 1, 200), 1)));
     pass_through(&l1, 20_000, 400);
-    assert!(read(&l1, 10_000, &mut buffer).is_none(), "it was not read");
-    let _ = l1.set(&name(10_000), &entry(&value(10_000, 2, 200), 2));
+    let gone = keys.clone().filter(|key| read(&l1, *key, &mut buffer).is_none()).collect::<Vec<_>>();
+    assert!(gone.len() >= 32, "{} of 40 left", gone.len());
+    gone.iter().for_each(|key| _ = l1.set(&name(*key), &entry(&value(*key, 2, 200), 2)));
     pass_through(&l1, 30_000, 400);
-    assert_eq!(read(&l1, 10_000, &mut buffer).map(|hit| hit.cas), Some(2));
+    let kept = gone.iter().filter(|key| read(&l1, **key, &mut buffer).map(|hit| hit.cas) == Some(2)).count();
+    // Which keys share a shard is different in each file, and some are forgotten early.
+    assert!(kept >= gone.len() / 2, "{kept} of {} stay", gone.len());
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn what_was_fetched_before_a_delete_never_comes_back() {
             (1..threads).for_each(|_| _ = scope.spawn(fetch));
             let since = Instant::now();
             // Until enough was stored between deletes, on a machine that may have other things to do.
-            while fills.load(Acquire) < FILLS && since.elapsed() < Duration::from_secs(5) {
+            while fills.load(Acquire) < FILLS && since.elapsed() < Duration::from_secs(60) {
                 let version = server.fetch_add(1, AcqRel) + 1;
                 l1.delete(&name(1));
                 deleted.store(version, Release);

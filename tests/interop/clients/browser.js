@@ -38,12 +38,24 @@ const commands = {
     return { status: answer.status(), bytes: (await answer.body()).length, fields: answer.headers() };
   },
   run: ({ code }) => page.evaluate(code),
-  html: () => page.content(),
+  html: () => settled(() => page.content()),
   press: ({ key }) => page.keyboard.press(key),
   click: ({ selector }) => page.click(selector),
   picture: ({ file, full }) => page.screenshot({ path: file, fullPage: full }).then(() => true),
   problems: () => problems.splice(0),
 };
+
+// A page that loads itself again has no content for a moment.
+async function settled(ask) {
+  for (let left = 50; ; left--) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (left === 0 || !String(error).includes("navigating")) throw error;
+      await new Promise((done) => setTimeout(done, 100));
+    }
+  }
+}
 
 let browser;
 (async () => {
