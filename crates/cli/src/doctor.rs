@@ -4,6 +4,7 @@ mod host;
 mod server;
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
@@ -33,7 +34,7 @@ pub struct DoctorArguments {
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Weight {
+pub enum Weight {
     /// Items are lost, or will be.
     Error,
     /// It costs speed, memory or hits.
@@ -42,22 +43,25 @@ enum Weight {
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Finding {
-    weight: Weight,
+pub struct Finding {
+    /// How much it matters.
+    pub weight: Weight,
     /// What is so.
-    finding: String,
+    pub finding: String,
     /// Why it matters.
-    why: &'static str,
+    pub why: &'static str,
     /// What mends it: a command, an option or a setting.
-    fix: String,
+    pub fix: String,
 }
 
 /// One check and its outcome.
 #[derive(Debug, Serialize)]
-struct Checked {
-    check: &'static str,
+pub struct Checked {
+    /// The check's name, one for each.
+    pub check: &'static str,
+    /// What it found; `None` if all is well.
     #[serde(flatten)]
-    finding: Option<Finding>,
+    pub finding: Option<Finding>,
 }
 
 /// What checks look at.
@@ -79,20 +83,37 @@ pub fn run(arguments: &DoctorArguments) -> Outcome<Verdict> {
     let client = arguments.one.client()?;
     let figures = Figures::ask(&client)?;
     let settings = stats(&client, "settings")?;
-    let host = is_local(&arguments.one.server).then(|| figures.get("pid")).flatten();
-    let host = host.and_then(|pid| Host::of(&arguments.root, pid));
+    let root = is_local(&arguments.one.server).then_some(arguments.root.as_path());
+    let (checked, has_host) = examine(figures, settings, root);
+    let is_fine = checked.iter().all(|checked| checked.finding.is_none());
+    if arguments.json {
+        print_json(&checked)?;
+    } else {
+        print(&text(&checked, has_host, width(&std::io::stdout())))?;
+    }
+    Ok(if is_fine { Verdict::Fine } else { Verdict::Findings })
+}
+
+/// Checks a server of this host by its own figures: the lines of `stats`, `stats larder` and `stats settings`. Its
+/// process is the one whose id `stats` has.
+pub fn examine_own(
+    general: Vec<(String, String)>,
+    larder: Vec<(String, String)>,
+    settings: Vec<(String, String)>,
+) -> Vec<Checked> {
+    examine(Figures::new(Instant::now(), general, larder), settings, Some(Path::new("/"))).0
+}
+
+/// Runs all checks, those of the host if its root folder is given and the server's process is found there. Returns
+/// whether it was.
+fn examine(figures: Figures, settings: Vec<(String, String)>, root: Option<&Path>) -> (Vec<Checked>, bool) {
+    let host = root.zip(figures.get("pid")).and_then(|(root, pid)| Host::of(root, pid));
     let scene = Scene { figures, settings, host };
     let mut checked = run_checks(&scene, server::CHECKS);
     if scene.host.is_some() {
         checked.extend(run_checks(&scene, host::CHECKS));
     }
-    let is_fine = checked.iter().all(|checked| checked.finding.is_none());
-    if arguments.json {
-        print_json(&checked)?;
-    } else {
-        print(&text(&checked, scene.host.is_some(), width(&std::io::stdout())))?;
-    }
-    Ok(if is_fine { Verdict::Fine } else { Verdict::Findings })
+    (checked, scene.host.is_some())
 }
 
 fn run_checks(scene: &Scene, checks: &[Check]) -> Vec<Checked> {

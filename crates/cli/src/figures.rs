@@ -29,14 +29,18 @@ impl Figures {
             Err(Error::Refused { .. }) => Vec::new(),
             larder => larder?,
         };
+        Ok(Figures::new(at, stats(client, "")?, larder))
+    }
+
+    /// Returns the figures of the lines of `stats` and of `stats larder`, of which memcached has none.
+    pub fn new(at: Instant, general: Vec<(String, String)>, larder: Vec<(String, String)>) -> Figures {
         let is_larder = !larder.is_empty();
         // The names of `stats larder` that `stats` has too are put in the end.
-        let general = stats(client, "")?.into_iter();
         let own = larder.into_iter().map(|(name, value)| match name.as_str() {
             "version" => ("larder_version".to_string(), value),
             _ => (name, value),
         });
-        Ok(Figures { at, is_larder, values: general.chain(own).collect() })
+        Figures { at, is_larder, values: general.into_iter().chain(own).collect() }
     }
 
     /// Returns a value as it was sent.

@@ -42,6 +42,8 @@ mod transfer;
 mod units;
 mod verify;
 
+pub use doctor::{Checked, Finding, Weight, examine_own};
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;

@@ -7,7 +7,7 @@
 //!   connection.rs      bytes in, bytes out, deadlines; sans-IO
 //!      |         \
 //!   request.rs   answer.rs ---> access.rs      who may have an answer: Host, method, token
-//!   bytes to a        |    \--> api.rs         figures as JSON
+//!   bytes to a        |    \--> api.rs         figures as JSON    findings.rs   what larder doctor finds
 //!   request           |     |-> metrics        the text for Prometheus
 //!                     |     \-> page.rs ----> history.rs
 //!                 response.rs    the page for people, and the last minutes that it draws
@@ -21,6 +21,7 @@ mod access;
 mod answer;
 mod api;
 mod connection;
+mod findings;
 mod history;
 mod page;
 mod request;
@@ -34,6 +35,7 @@ use crate::config::HttpOptions;
 use crate::metrics::Scrapes;
 use crate::shared::Shared;
 
+use findings::Findings;
 use history::History;
 
 pub use access::read_token;
@@ -50,11 +52,20 @@ pub struct State {
     scrapes: Scrapes,
     /// The last minutes. Only the thread that serves takes the lock.
     history: Mutex<History>,
+    findings: Mutex<Findings>,
 }
 
 /// The paths that answer, but for the page itself and what belongs to it.
-const PATHS: [&str; 7] =
-    ["/metrics", "/healthz", "/readyz", "/version", "/api/v1/stats", "/api/v1/latency", "/api/v1/config"];
+const PATHS: [&str; 8] = [
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/version",
+    "/api/v1/stats",
+    "/api/v1/latency",
+    "/api/v1/config",
+    "/api/v1/doctor",
+];
 
 impl State {
     /// Returns the state of a daemon whose store is not open yet.
@@ -66,6 +77,7 @@ impl State {
             shared: OnceLock::new(),
             scrapes: Scrapes::new(),
             history: Mutex::default(),
+            findings: Mutex::default(),
         }
     }
 
@@ -85,6 +97,10 @@ impl State {
     /// Returns when they are to be noted next, or before the store is open, when to look again whether it is.
     fn note_due(&self, now: Instant) -> Instant {
         self.history().due().unwrap_or(now + history::INTERVAL)
+    }
+
+    fn findings(&self) -> MutexGuard<'_, Findings> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn history(&self) -> MutexGuard<'_, History> {

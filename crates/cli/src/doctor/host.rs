@@ -61,7 +61,9 @@ pub(super) const CHECKS: &[Check] = &[
         (!CLOCKS.contains(&clock.as_str())).then(|| warning(finding, why, fix))?
     }),
     ("disk", |scene| {
-        let (path, disk) = scene.host.as_ref()?.disks().into_iter().find(|(_, disk)| disk.is_rotational)?;
+        // Of virtual disks the kernel only supposes it.
+        let is_slow = |disk: &Disk| disk.is_rotational && !disk.name.starts_with(['v', 'x']);
+        let (path, disk) = scene.host.as_ref()?.disks().into_iter().find(|(_, disk)| is_slow(disk))?;
         let finding = format!("{} is on {}, a disk that rotates", path.display(), disk.name);
         let why = "a read takes some 10 ms there, and a hundred a second are the most";
         warning(finding, why, "give --ssd a path on an SSD")

@@ -1,6 +1,7 @@
 //! Maps a request to its answer.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 use super::access::refuse;
 use super::request::Request;
@@ -30,7 +31,11 @@ fn page_of(state: &State) -> Response {
     let shows_keys = state.options.token_file.is_some();
     match state.shared.get() {
         None => Response { status: Status::Unavailable, ..Response::new(HTML, page::starting()) },
-        Some(shared) => Response::new(HTML, page::page(shared, &state.history(), shows_keys)),
+        Some(shared) => {
+            let (history, mut findings) = (state.history(), state.findings());
+            let checked = findings.recent(shared, Instant::now());
+            Response::new(HTML, page::page(shared, &history, checked, shows_keys))
+        }
     }
 }
 
@@ -49,6 +54,7 @@ fn figures(state: &State, path: &str, request: &Request) -> Response {
         "/api/v1/stats" => json(api::stats),
         "/api/v1/latency" => json(api::latency),
         "/api/v1/config" => json(api::config),
+        "/api/v1/doctor" => json(api::doctor),
         _ => Response::refusal(Status::NotFound),
     }
 }

@@ -1,5 +1,8 @@
 //! Figures as JSON, each the twin of a command.
 
+use larder_cli::{Checked, Finding, Weight};
+
+use super::findings::examine;
 use crate::config::{COMPATIBLE_VERSION, ShownValue, VERSION, values_of};
 use crate::histogram::Times;
 use crate::session::{Lines, all_figures};
@@ -48,6 +51,25 @@ pub(super) fn latency(shared: &Shared) -> String {
         ]
         .map(|(name, times)| (name, shown_times(times))),
     )
+}
+
+/// Returns the checks of `larder doctor --json`, each with what it found.
+pub(super) fn doctor(shared: &Shared) -> String {
+    let shown = |Checked { check, finding }: Checked| {
+        let mut members = vec![("check", quoted(check))];
+        if let Some(Finding { weight, finding, why, fix }) = finding {
+            let weight = if weight == Weight::Error { "error" } else { "warning" };
+            members.extend([
+                ("weight", quoted(weight)),
+                ("finding", quoted(&finding)),
+                ("why", quoted(why)),
+                ("fix", quoted(&fix)),
+            ]);
+        }
+        object(members)
+    };
+    let checks: Vec<String> = examine(shared).into_iter().map(shown).collect();
+    format!("[{}]", checks.join(","))
 }
 
 fn shown_times(times: &Times) -> String {

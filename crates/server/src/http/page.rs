@@ -4,7 +4,7 @@
 //! ```text
 //!   page.rs   the document, its head and its foot     page.css, page.js   compiled in, at paths of their own
 //!      |
-//!   panels: requests.rs, memory.rs, ssd.rs, dropped.rs, prefixes.rs
+//!   panels: requests.rs, memory.rs, ssd.rs, dropped.rs, prefixes.rs, doctor.rs
 //!      |            |
 //!   panel.rs     chart.rs, shapes.rs, table.rs --> figure.rs    view.rs   the figures that all are made of
 //! ```
@@ -12,6 +12,7 @@
 //! Nothing of a request reaches it. All text but that of this code is escaped.
 
 mod chart;
+mod doctor;
 mod dropped;
 mod figure;
 mod memory;
@@ -26,6 +27,7 @@ mod view;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 
+use larder_cli::Checked;
 use larder_store::{Cold, Start};
 
 use super::history::History;
@@ -42,7 +44,7 @@ pub(super) const STYLE: &str = include_str!("page/page.css");
 pub(super) const SCRIPT: &str = include_str!("page/page.js");
 
 /// Every panel, in the order of the page.
-const PANELS: [fn(&View<'_>) -> Option<Panel>; 10] = [
+const PANELS: [fn(&View<'_>) -> Option<Panel>; 11] = [
     requests::requests,
     requests::hit_ratio,
     requests::latency,
@@ -53,6 +55,7 @@ const PANELS: [fn(&View<'_>) -> Option<Panel>; 10] = [
     ssd::wear_of,
     dropped::dropped,
     prefixes::prefixes,
+    doctor::doctor,
 ];
 
 /// The seconds after which a browser without script loads the page again, and while the daemon starts.
@@ -63,8 +66,8 @@ const MINUTE: usize = 30;
 const NEWS_SECONDS: u64 = 15 * 60;
 
 /// Returns the page of a daemon that serves.
-pub(super) fn page(shared: &Shared, history: &History, shows_keys: bool) -> String {
-    let view = View::new(shared, history, shows_keys);
+pub(super) fn page(shared: &Shared, history: &History, checked: &[Checked], shows_keys: bool) -> String {
+    let view = View::new(shared, history, checked, shows_keys);
     let mut html = head("");
     let _ = write!(
         html,

@@ -1,5 +1,6 @@
 //! The figures that one page is made of, taken once for all of its panels.
 
+use larder_cli::Checked;
 use larder_store::{Ages, Stats};
 
 use super::table::Row;
@@ -13,6 +14,8 @@ pub(super) struct View<'a> {
     pub shared: &'a Shared,
     /// The last minutes.
     pub history: &'a History,
+    /// What `larder doctor` found.
+    pub checked: &'a [Checked],
     /// Since the start.
     pub totals: Totals,
     pub store: Stats,
@@ -25,10 +28,16 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     /// Takes the figures.
-    pub(super) fn new(shared: &'a Shared, history: &'a History, shows_keys: bool) -> View<'a> {
+    pub(super) fn new(
+        shared: &'a Shared,
+        history: &'a History,
+        checked: &'a [Checked],
+        shows_keys: bool,
+    ) -> View<'a> {
         View {
             shared,
             history,
+            checked,
             totals: shared.lifetime(),
             store: shared.store.stats(),
             ages: shared.store.ages(shared.clock.now()),

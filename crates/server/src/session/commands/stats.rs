@@ -152,7 +152,8 @@ fn show(out: &mut Vec<u8>, reply: &Reply<'_>, lines: Lines) {
     reply.stats_end(out);
 }
 
-fn settings(shared: &Shared) -> Lines {
+/// Returns the lines of `stats settings`, as names and values.
+pub fn settings(shared: &Shared) -> Lines {
     let mut lines: Lines =
         shared.config.settings().into_iter().map(|(name, value)| (name.into(), value)).collect();
     for (name, value) in &mut lines {

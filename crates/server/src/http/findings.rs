@@ -1,0 +1,33 @@
+//! What `larder doctor` finds of the daemon and of its host, kept for a while: the checks read many files of `/proc`.
+
+use std::time::{Duration, Instant};
+
+use larder_cli::{Checked, examine_own};
+
+use crate::session::{Lines, all_figures, settings};
+use crate::shared::Shared;
+
+/// How long findings are shown before the checks run again.
+const KEPT: Duration = Duration::from_secs(30);
+
+/// The checks that ran last, and when.
+#[derive(Default)]
+pub(super) struct Findings(Option<(Instant, Vec<Checked>)>);
+
+impl Findings {
+    /// Returns all checks with what they found, which may have been some time ago.
+    pub(super) fn recent(&mut self, shared: &Shared, now: Instant) -> &[Checked] {
+        let is_recent = |(at, _): &(Instant, _)| now.saturating_duration_since(*at) < KEPT;
+        if !self.0.as_ref().is_some_and(is_recent) {
+            self.0 = Some((now, examine(shared)));
+        }
+        self.0.as_ref().map_or(&[], |(_, checked)| checked)
+    }
+}
+
+/// Runs all checks.
+pub(super) fn examine(shared: &Shared) -> Vec<Checked> {
+    let owned = |lines: Lines| lines.into_iter().map(|(name, value)| (name.into_owned(), value)).collect();
+    let [general, larder] = all_figures(shared);
+    examine_own(owned(general), owned(larder), owned(settings(shared)))
+}
