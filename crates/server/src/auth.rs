@@ -25,6 +25,10 @@ use crate::small_file;
 /// The most bytes of the file: every user on the longest line, in a section of its own.
 const BYTES_MAX: u64 = 2 * (USERS_MAX * (LINE_BYTES_MAX + 2)) as u64;
 
+/// The warning of a line that looks like a comment.
+const COMMENTED: &str = "# begins no comment here, as in memcached: it is a part of the user's name, and \
+                         that user is let in; delete the line if nobody may log in by it";
+
 /// The users of a daemon, and how many logins failed of late.
 pub struct Auth {
     path: PathBuf,
@@ -37,8 +41,8 @@ pub struct Auth {
 pub struct Loaded {
     /// The number of users.
     pub users: usize,
-    /// A reason to change the file's permissions, with the remedy.
-    pub warning: Option<String>,
+    /// Reasons to change the file or its permissions, each with the remedy.
+    pub warnings: Vec<String>,
 }
 
 impl Auth {
@@ -57,10 +61,11 @@ impl Auth {
         let file =
             small_file::read(&self.path, BYTES_MAX).map_err(|problem| format!("{shown}: {problem}"))?;
         let table = Table::parse(&file.bytes).map_err(|problem| format!("{shown}: {problem}"))?;
-        let users = table.users();
+        let (users, commented) = (table.users(), table.commented_line());
         *self.table.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(table);
-        let warning = small_file::exposure(file.mode);
-        Ok(Loaded { users, warning: warning.map(|warning| format!("{shown}: {warning}")) })
+        let commented = commented.map(|line| format!("line {line}: {COMMENTED}"));
+        let warnings = small_file::exposure(file.mode).map(String::from).into_iter().chain(commented);
+        Ok(Loaded { users, warnings: warnings.map(|warning| format!("{shown}: {warning}")).collect() })
     }
 
     /// Returns the rights of the user with these credentials. The time it takes depends on their length and the number

@@ -36,6 +36,9 @@ struct User {
 #[derive(Default)]
 pub(super) struct Table {
     users: Vec<User>,
+    /// The number of the first line whose user begins with `#`. To memcached that is a name like any other, and a line
+    /// `# comment` without a colon is refused.
+    commented_line: Option<usize>,
 }
 
 fn digest(user: &[u8], password: &[u8]) -> [u8; 32] {
@@ -53,7 +56,7 @@ impl Table {
     /// # Errors
     /// The first line that is wrong, and why. It shows nothing of the line, which may be a password.
     pub(super) fn parse(text: &[u8]) -> Result<Table, String> {
-        let mut users = Vec::new();
+        let (mut users, mut commented_line) = (Vec::new(), None);
         let mut rights = Arc::new(Rights::admin());
         for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -74,15 +77,23 @@ impl Table {
                 return Err(wrong("this user stands above with the same password; leave one of them out"));
             }
             users.push(User { digest, rights: rights.clone() });
+            if user.first() == Some(&b'#') {
+                commented_line.get_or_insert(at + 1);
+            }
         }
         if users.is_empty() {
             return Err("there is no user in it; write lines of the form user:password".into());
         }
-        Ok(Table { users })
+        Ok(Table { users, commented_line })
     }
 
     pub(super) fn users(&self) -> usize {
         self.users.len()
+    }
+
+    /// Returns the number of the first line that looks like a comment and lets a user in.
+    pub(super) fn commented_line(&self) -> Option<usize> {
+        self.commented_line
     }
 
     /// Returns the rights of the user with these credentials. Each user is compared, and each comparison takes the same
@@ -186,6 +197,15 @@ mod tests {
         {
             assert_eq!(rights(text, user, password), None, "{user}");
         }
+    }
+
+    #[test]
+    fn a_user_behind_a_number_sign_is_let_in_as_by_memcached_and_warned_of() {
+        let text = "ops:x\n\n#old:secret\n#older:y\n";
+        assert_eq!(rights(text, "#old", "secret"), Some(Rights::admin()));
+        assert_eq!(rights(text, "old", "secret"), None);
+        let line = |text: &str| Table::parse(text.as_bytes()).ok().and_then(|table| table.commented_line());
+        assert_eq!((line(text), line("a#b:x\nb:#\n")), (Some(3), None));
     }
 
     #[test]

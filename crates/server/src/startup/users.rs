@@ -25,7 +25,7 @@ pub fn reload(auth: Option<&Auth>) {
 
 fn load(auth: &Auth) -> Result<usize, String> {
     let loaded = auth.load()?;
-    if let Some(warning) = loaded.warning {
+    for warning in loaded.warnings {
         tracing::warn!("-Y {warning}");
     }
     Ok(loaded.users)

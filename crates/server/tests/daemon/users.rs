@@ -58,7 +58,7 @@ fn sighup_reads_the_users_again_and_a_broken_file_changes_nothing() {
     fs::remove_file(&path).expect("it is there");
     daemon.signal(Signal::HUP);
     std::thread::sleep(Duration::from_millis(300));
-    write(&path, "new:two\n", 0o660);
+    write(&path, "new:two\n#gone:three\n", 0o660);
     daemon.signal(Signal::HUP);
     until_answered(&daemon, &login("new", "two"), "STORED\r\n");
     assert_eq!(ask(&mut daemon.connect(), &login("old", "one")), FAILURE);
@@ -70,8 +70,9 @@ fn sighup_reads_the_users_again_and_a_broken_file_changes_nothing() {
     assert!(log.contains("users: every user of this host can read the secrets in it: chmod 600"), "{log}");
     assert!(log.contains("users other than its owner can change it"), "{log}");
     assert!(log.contains("the users stay as they were"), "{log}");
-    assert!(log.contains("the users are read again\" users=1"), "{log}");
-    for secret in ["one", "two", "broken"] {
+    assert!(log.contains("users: line 2: # begins no comment here"), "{log}");
+    assert!(log.contains("the users are read again\" users=2"), "{log}");
+    for secret in ["one", "two", "three", "broken"] {
         assert!(!log.contains(secret), "{secret} is in the log: {log}");
     }
 }
