@@ -76,6 +76,8 @@ pub struct Get<'a> {
     pub vivify: Option<Exptime>,
     /// `mg R`: win the right to recache when fewer than this many seconds are left.
     pub recache: Option<i32>,
+    /// `mg`: this read may win the right to recache a stale item, too. False for a reader that cannot store it.
+    pub may_win: bool,
     /// `mg C`: when the item's cas equals this, the client's copy is current: answer without the value.
     pub unless_cas: Option<u64>,
     /// `mg E`: the cas that a vivified item gets.

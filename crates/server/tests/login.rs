@@ -333,3 +333,21 @@ fn a_refusal_waits_and_holds_up_what_its_own_peer_sends() {
     let said = String::from_utf8(std::mem::take(&mut client.got)).expect("text");
     assert_eq!(said, format!("{FAILURE}STORED\r\nEND\r\n"));
 }
+
+#[test]
+fn a_reader_leaves_the_lease_of_a_stale_item_to_a_writer() {
+    let users = Users::new("lease", USERS);
+    for server in [users.server(0), users.server(support::SSD_SEGMENTS)] {
+        let [mut seer, mut pen] =
+            [("seer", "see"), ("pen", "ink")].map(|(user, password)| client_of(&server, user, password));
+        for key in ["one", "two"] {
+            assert_eq!(pen.say(&server, format!("ms {key} 1\r\n1\r\nmd {key} I\r\n")), "HD\r\nHD\r\n");
+        }
+        server.push_out();
+        for _ in 0..3 {
+            assert_eq!(seer.say(&server, "mg one v\r\nmg two s\r\n"), "VA 1 Z X\r\n1\r\nHD s1 Z X\r\n");
+        }
+        assert_eq!(pen.say(&server, "mg one v\r\nmg two s\r\n"), "VA 1 X W\r\n1\r\nHD s1 X W\r\n");
+        assert_eq!(pen.say(&server, "mg one v\r\nmg two s\r\n"), "VA 1 Z X\r\n1\r\nHD s1 Z X\r\n");
+    }
+}

@@ -65,6 +65,7 @@ pub(super) fn get<'a>(frame: Frame<'a>, mut tokens: Tokens<'a>) -> Step<'a> {
         touch: found.touch,
         vivify: found.vivify,
         recache: found.recache,
+        may_win: true,
         unless_cas: found.compare,
         new_cas: found.new_cas,
         value: found.value,

@@ -68,6 +68,14 @@ impl Rights {
         self.is_unlimited() || self.may_write(store.key.bytes())
     }
 
+    /// Takes from a permitted request what its user has no use for: a reader does not win the right to recache a stale
+    /// item. It may not store, and no writer would renew the item.
+    pub fn confine(&self, request: &mut Request<'_>) {
+        if let (Role::Read, Request::Get(get)) = (self.role, request) {
+            get.may_win = false;
+        }
+    }
+
     fn permits_get(&self, get: &Get<'_>) -> bool {
         let changes = get.touch.is_some() || get.vivify.is_some() || get.recache.is_some();
         (self.role >= Role::Write || !changes) && get.keys.clone().all(|key| self.owns(key.bytes()))

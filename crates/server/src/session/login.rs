@@ -64,6 +64,7 @@ impl Guard {
         if let Some((request, _, len)) = denied.and_then(|at| batch.requests.drain(at..).next()) {
             batch.stop = Some(deny(ctx, &request, len, 0));
         }
+        batch.requests.iter_mut().for_each(|(request, ..)| rights.confine(request));
         if let Some(Step::Body { request, head, tail }) = &batch.stop
             && !rights.permits_store(request)
         {

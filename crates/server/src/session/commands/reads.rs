@@ -28,7 +28,8 @@ fn info(ctx: &Ctx<'_>, found: &Found<'_>) -> ItemInfo {
         hit_before: found.fetched,
         stale: found.stale,
         won: found.won,
-        win_sent: found.win_sent,
+        // A reader that may not recache it is told that another client does.
+        win_sent: found.win_sent || found.stale && !found.won,
         key_is_binary: found.key_is_binary,
     }
 }
@@ -119,7 +120,7 @@ fn fetch_of(ctx: &Ctx<'_>, get: &Get<'_>, key: &Key<'_>) -> Fetch {
         touch: get.touch.map(|exptime| ctx.expiry(exptime)),
         vivify: get.vivify.map(|exptime| ctx.expiry(exptime)),
         recache_seconds: get.recache,
-        may_win: is_meta(&get.reply),
+        may_win: get.may_win,
         new_cas: get.new_cas,
         no_bump: get.no_bump,
         key_is_binary: key.is_base64(),
@@ -242,7 +243,7 @@ impl Session {
                     ctx.shared.note_change(hash);
                 }
                 answer_part(&mut self.out, &get.reply, loaded.and_then(LoadedRead::into_own), part);
-                count_get(ctx, key.bytes(), hit, get.touch.is_some(), fetch.may_win);
+                count_get(ctx, key.bytes(), hit, get.touch.is_some(), is_meta(&get.reply));
                 if ends {
                     get.reply.end(self.out.tail());
                 }
@@ -360,7 +361,7 @@ impl Session {
         if ctx.shared.logs(2) {
             echo::reply(ctx.connection, out.tail());
         }
-        count_get(ctx, &pending.key, hit, false, pending.fetch.may_win);
+        count_get(ctx, &pending.key, hit, false, is_meta(&reply));
         if is_on_ssd(hit) {
             ctx.latencies.ssd_hits.record(ctx.instant - pending.since);
             ctx.latencies.ssd_hits_apart.up();
