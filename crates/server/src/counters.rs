@@ -38,7 +38,7 @@ counters! {
     store_too_large store_no_memory total_items auth_cmds auth_errors requests_denied
     bytes_read bytes_written total_connections rejected_connections
     listen_disabled_num time_in_listen_disabled_us conn_yields idle_kicks
-    unread_kicks unsent_kicks key_listings limits_allowed limits_denied
+    unread_kicks unsent_kicks login_kicks key_listings limits_allowed limits_denied
     ssl_handshake_errors ssl_proto_errors ssl_new_sessions
     ssd_device_reads ssd_bytes_read ssd_read_errors ssd_write_errors ssd_waits
 }

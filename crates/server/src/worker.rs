@@ -15,6 +15,7 @@ mod encrypted;
 mod fair_queue;
 mod handshakes;
 mod in_flight;
+mod logins;
 mod reclaim;
 mod roster;
 
@@ -43,6 +44,7 @@ use connection::Connections;
 use encrypted::RecordBuffers;
 use fair_queue::Among;
 use in_flight::InFlight;
+use logins::Shortage;
 use reclaim::ReclaimState;
 
 /// A connection that was accepted.
@@ -176,6 +178,7 @@ pub struct Worker {
     received_bytes: usize,
     accepting: bool,
     acceptor: Acceptor,
+    shortage: Shortage,
     next_inbox: usize,
     now: Seconds,
     instant: Instant,
@@ -223,6 +226,7 @@ impl Worker {
             timer,
             accepting: false,
             acceptor: Acceptor::new(),
+            shortage: Shortage::default(),
             next_inbox: number,
             now,
             instant,
@@ -502,11 +506,12 @@ impl Worker {
             self.shared.store.note_departures(self.shared.watchers.watch(WatchClasses::EVICTIONS));
             self.accept_again();
         }
+        let places_are_short = self.places_are_short();
         if self.shared.auth.is_some() {
-            self.connections.logins().into_iter().for_each(|token| self.wake(token));
+            self.keep_up_logins(places_are_short);
         }
         if self.shared.tls.is_some() {
-            self.end_late_handshakes();
+            self.end_late_handshakes(places_are_short);
         }
         if self.shared.leases.are_used() {
             self.connections

@@ -7,6 +7,7 @@ mod wire;
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use larder_server::session::Wait;
 use support::{Client, Random, Server};
@@ -350,4 +351,59 @@ fn a_reader_leaves_the_lease_of_a_stale_item_to_a_writer() {
         assert_eq!(pen.say(&server, "mg one v\r\nmg two s\r\n"), "VA 1 X W\r\n1\r\nHD s1 X W\r\n");
         assert_eq!(pen.say(&server, "mg one v\r\nmg two s\r\n"), "VA 1 Z X\r\n1\r\nHD s1 Z X\r\n");
     }
+}
+
+#[test]
+fn a_peer_that_does_not_log_in_is_late_and_a_login_in_time_is_answered() {
+    let users = Users::new("late", USERS);
+    let server = users.server(0);
+    let limit = Duration::from_secs(10);
+    let is_late = |client: &mut Client, seconds: u64| {
+        let now = server.instant() + Duration::from_secs(seconds);
+        client.session.is_late(now, limit)
+    };
+    let mut inside = client_of(&server, "pen", "ink");
+    assert!(!is_late(&mut inside, 0) && !is_late(&mut inside, 1000), "this one is in");
+    for sent in ["", "set any 0 0 7\r\nfoo", "get a\r\nversion\r\n", "\u{1}"] {
+        let mut client = Client::to(&server);
+        client.send(&server, sent.as_bytes());
+        client.settle(&server);
+        assert!(!is_late(&mut client, 0) && !is_late(&mut client, 9) && is_late(&mut client, 10), "{sent:?}");
+    }
+    let mut client = Client::to(&server);
+    assert!(!is_late(&mut client, 0));
+    server.wait(Duration::from_secs(9));
+    client.send(&server, login("foo", "wrong").repeat(30).as_bytes());
+    assert!(!is_late(&mut client, 5), "it came in time and is answered first");
+    server.wait(Duration::from_secs(2));
+    client.settle(&server);
+    assert!(is_late(&mut client, 0), "those behind it came late, whatever they say");
+}
+
+#[test]
+fn a_login_that_fails_begins_the_time_again_for_a_peer_that_was_in_alone() {
+    let users = Users::new("again", USERS);
+    let server = users.server(0);
+    let limit = Duration::from_secs(10);
+    let is_late = |client: &mut Client| client.session.is_late(server.instant(), limit);
+    let [mut inside, mut outside] = [true, false].map(|is_in| {
+        let mut client = Client::to(&server);
+        assert!(!is_late(&mut client));
+        let user = if is_in { plain("pen", "ink") } else { plain("pen", "lead") };
+        client.send(&server, &user);
+        server.wait(Duration::from_secs(1));
+        client.settle(&server);
+        client
+    });
+    server.wait(Duration::from_secs(8));
+    for client in [&mut outside, &mut inside] {
+        assert!(!is_late(client));
+        client.send(&server, &plain("pen", "lead"));
+        assert!(!is_late(client));
+        server.wait(Duration::from_secs(2));
+        client.settle(&server);
+    }
+    assert!(is_late(&mut outside) && !is_late(&mut inside));
+    server.wait(limit);
+    assert!(is_late(&mut inside));
 }

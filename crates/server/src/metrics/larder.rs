@@ -220,9 +220,13 @@ fn add_ssd_state(text: &mut Exposition, shared: &Shared, store: &Stats, ages: &A
 
 fn add_connections(text: &mut Exposition, shared: &Shared, totals: &Totals) {
     let help = "Connections closed by the daemon, by the reason: unread did not take their replies, unsent \
-                did not complete their requests.";
-    let reasons =
-        [("idle", totals.idle_kicks), ("unread", totals.unread_kicks), ("unsent", totals.unsent_kicks)];
+                did not complete their requests, login did not log in.";
+    let reasons = [
+        ("idle", totals.idle_kicks),
+        ("unread", totals.unread_kicks),
+        ("unsent", totals.unsent_kicks),
+        ("login", totals.login_kicks),
+    ];
     text.labelled(("larder_connections_closed_total", Counter, help), "reason", reasons);
     if let Some(tls) = &shared.tls {
         let help = "Handshakes of TLS that failed.";

@@ -2,7 +2,7 @@
 //! requests behind it, and no other connection.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use larder_protocol::{Login, LoginReply, Reject, Request, Step, Verdict, Wire, Wish, parse_unauthenticated};
 use larder_store::KeyHash;
@@ -16,6 +16,8 @@ use crate::auth::Rights;
 pub(super) struct Guard {
     /// `None` until the peer has authenticated.
     rights: Option<Arc<Rights>>,
+    /// Since when it has been seen without rights; `None` while it has some.
+    locked_since: Option<Instant>,
     /// Logins that failed, in a row.
     failures: u32,
     /// The peer was told to send its credentials.
@@ -28,6 +30,7 @@ struct Decided {
     reply: LoginReply,
     /// `None` is a refusal.
     rights: Option<Arc<Rights>>,
+    came: Instant,
     until: Instant,
 }
 
@@ -35,6 +38,16 @@ impl Guard {
     /// Returns whether the peer has authenticated.
     pub(super) fn is_open(&self) -> bool {
         self.rights.is_some()
+    }
+
+    /// Returns whether the peer has not authenticated for `limit` or longer, from the first call on that sees it so. A
+    /// login that came in time is answered first.
+    fn is_late(&mut self, now: Instant, limit: Duration) -> bool {
+        if self.is_open() {
+            return false;
+        }
+        let end = *self.locked_since.get_or_insert(now) + limit;
+        now >= end && self.decided.as_ref().is_none_or(|decided| decided.came >= end)
     }
 
     /// Parses the front of the input of a peer that has not authenticated into an empty batch. Returns the bytes of the
@@ -107,8 +120,13 @@ impl Session {
             }
         }
         let until = ctx.instant + auth.delay(guard.failures, ctx.instant);
-        guard.decided = Some(Decided { reply: login.reply, rights, until });
+        guard.decided = Some(Decided { reply: login.reply, rights, came: ctx.instant, until });
         self.finish_login(ctx);
+    }
+
+    /// Returns whether its peer has to log in, and has not for `limit` or longer. Call it at short intervals.
+    pub fn is_late(&mut self, now: Instant, limit: Duration) -> bool {
+        self.guard.as_mut().is_some_and(|guard| guard.is_late(now, limit))
     }
 
     /// Answers the login that waits for it, if its time has come. Returns whether none waits any more.
@@ -121,6 +139,9 @@ impl Session {
         if let Some(Decided { reply, rights, .. }) = guard.decided.take() {
             let verdict = if rights.is_some() { Verdict::Accepted } else { Verdict::Refused };
             guard.rights = rights;
+            if guard.is_open() {
+                guard.locked_since = None;
+            }
             reply.encode(self.out.tail(), verdict);
         }
         true

@@ -290,6 +290,12 @@ impl Connections {
         self.all().filter_map(|(token, c)| (c.session.wait() == Wait::Login).then_some(token)).collect()
     }
 
+    /// Returns the connections whose peers have taken `limit` or longer to log in, after their handshakes.
+    pub(super) fn late_logins(&mut self, now: Instant, limit: Duration) -> Vec<u64> {
+        let is_late = |c: &mut Connection| !c.is_handshaking() && c.session.is_late(now, limit);
+        self.all().filter_map(|(token, c)| is_late(c).then_some(token)).collect()
+    }
+
     /// Returns the connections whose peers have taken `limit` or longer for their handshakes; or `limit_short`, if
     /// other handshakes wait for the memory that these hold.
     pub(super) fn late_handshakes(

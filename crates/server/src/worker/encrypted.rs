@@ -13,6 +13,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::accept::part;
 use super::drive::{Came, Grant};
+use super::logins::TIME_SHORT;
 use super::{Close, TURNS_TIME, Worker};
 use crate::budget::{Claim, RECEIVE_BYTES};
 use crate::config::ListenTls;
@@ -74,8 +75,9 @@ impl Worker {
     }
 
     /// Closes connections whose handshakes take too long.
-    pub(super) fn end_late_handshakes(&mut self) {
-        for token in self.connections.late_handshakes(self.instant, HANDSHAKE_TIME, HANDSHAKE_TIME_SHORT) {
+    pub(super) fn end_late_handshakes(&mut self, places_are_short: bool) {
+        let limit = if places_are_short { TIME_SHORT } else { HANDSHAKE_TIME };
+        for token in self.connections.late_handshakes(self.instant, limit, HANDSHAKE_TIME_SHORT) {
             if self.shared.logs(1) {
                 tracing::info!("closed a connection: its TLS handshake took too long");
             }

@@ -2,6 +2,7 @@
 //! others that work.
 
 use std::fs;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
@@ -164,4 +165,65 @@ fn a_daemon_that_is_told_to_stop_does_not_wait_for_failed_logins() {
     assert_eq!(line(&mut peer), FAILURE);
     let took = daemon.stop();
     assert!(took < Duration::from_secs(2), "{took:?}");
+}
+
+/// Waits for the end of a connection. Returns the time since `began`.
+fn ended(peer: &mut Peer, began: Instant) -> Duration {
+    // One that is closed with bytes unread is reset.
+    if let Err(error) = peer.stream.read_to_end(&mut Vec::new()) {
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    }
+    began.elapsed()
+}
+
+#[test]
+fn a_peer_that_does_not_log_in_is_closed_and_counted() {
+    let folder = Folder::new();
+    let path = folder.path("users");
+    write(&path, "a:b\n", 0o600);
+    let daemon = Daemon::start_in(folder, &["-p", "-1", "-l", "127.0.0.1", "-Y", &path]);
+    let began = Instant::now();
+    let mut inside = daemon.connect();
+    assert_eq!(ask(&mut inside, &login("a", "b")), "STORED\r\n");
+    let mut outside: Vec<_> =
+        ["", "set any 0 0 3\r\na", "version\r\n", &login("a", "c"), &login("a", "c").repeat(99)]
+            .iter()
+            .map(|sent| {
+                let mut peer = daemon.connect();
+                peer.send(sent);
+                peer
+            })
+            .collect();
+    for peer in &mut outside {
+        let took = ended(peer, began);
+        assert!((9..20).contains(&took.as_secs()), "{took:?}");
+    }
+    let stats = inside.ask("stats larder\r\n", "END\r\n");
+    assert!(stats.contains("STAT conn_kicks_login 5\r\n"), "{stats}");
+}
+
+#[test]
+fn peers_that_do_not_log_in_leave_their_places_to_clients_that_are_turned_away() {
+    let folder = Folder::new();
+    let path = folder.path("users");
+    write(&path, "a:b\n", 0o600);
+    let daemon = Daemon::start_in(folder, &["-p", "-1", "-l", "127.0.0.1", "-Y", &path, "-c", "4"]);
+    let mut inside = daemon.connect();
+    assert_eq!(ask(&mut inside, &login("a", "b")), "STORED\r\n");
+    let mut outside: Vec<_> = (0..3).map(|_| daemon.connect()).collect();
+    let began = Instant::now();
+    let is_let_in = || {
+        let (mut client, mut said) = (daemon.connect().stream, [0; 8]);
+        let sent = client.write_all(login("a", "b").as_bytes());
+        sent.and_then(|()| client.read_exact(&mut said)).is_ok() && said == *b"STORED\r\n"
+    };
+    while !is_let_in() {
+        assert!(began.elapsed() < Duration::from_secs(8), "still turned away");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    for peer in &mut outside {
+        let took = ended(peer, began);
+        assert!(took < Duration::from_secs(8), "{took:?}");
+    }
+    assert_eq!(ask(&mut inside, "mn\r\n"), "MN\r\n", "this one stays");
 }

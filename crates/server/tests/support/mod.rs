@@ -93,6 +93,11 @@ impl Server {
         self.waited.set(self.waited.get() + time);
     }
 
+    /// Returns the instant by which waits are measured.
+    pub fn instant(&self) -> Instant {
+        self.began + self.waited.get()
+    }
+
     pub fn now(&self) -> Seconds {
         self.shared.clock.now()
     }
@@ -192,7 +197,7 @@ impl Client {
             counters: &server.shared.counters[0],
             latencies: &server.shared.latencies[0],
             now: server.now(),
-            instant: server.began + server.waited.get(),
+            instant: server.instant(),
             read_room: self.read_room.saturating_sub(self.owed.len()),
             read_bytes: usize::MAX,
             heavy_read_bytes: usize::MAX,

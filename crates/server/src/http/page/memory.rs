@@ -66,6 +66,7 @@ pub(super) fn connections(view: &View<'_>) -> Option<Panel> {
         ("Closed: idle", totals.idle_kicks),
         ("Closed: replies not taken", totals.unread_kicks),
         ("Closed: requests not completed", totals.unsent_kicks),
+        ("Closed: not logged in", totals.login_kicks),
         ("Requests denied by rights", totals.requests_denied),
         ("Logins failed", totals.auth_errors),
     ]

@@ -99,7 +99,7 @@ fn leases(shared: &Shared) -> [Number; 5] {
 }
 
 /// Returns the state of the SSD, the memory held for connections, and the outcome of the last restart.
-fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 15] {
+fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 16] {
     let restart_items = match shared.store.start() {
         Start::Warm { items, .. } => Some(items),
         Start::Cold(_) => None,
@@ -112,6 +112,7 @@ fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 15] {
         ("conn_memory_kicks", totals.unread_kicks + totals.unsent_kicks),
         ("conn_kicks_unread", totals.unread_kicks),
         ("conn_kicks_unsent", totals.unsent_kicks),
+        ("conn_kicks_login", totals.login_kicks),
         ("requests_denied", totals.requests_denied),
         ("limits_allowed", totals.limits_allowed),
         ("limits_denied", totals.limits_denied),
