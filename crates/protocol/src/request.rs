@@ -76,6 +76,8 @@ pub struct Get<'a> {
     pub vivify: Option<Exptime>,
     /// `mg R`: win the right to recache when fewer than this many seconds are left.
     pub recache: Option<i32>,
+    /// `mg R` behind `T`: the seconds that are left are those of the new expiry.
+    pub recache_sees_touch: bool,
     /// `mg`: this read may win the right to recache a stale item, too. False for a reader that cannot store it.
     pub may_win: bool,
     /// `mg C`: when the item's cas equals this, the client's copy is current: answer without the value.

@@ -525,6 +525,39 @@ fn stale_items_have_one_winner() {
 }
 
 #[test]
+fn times_to_live_of_a_meta_command_apply_in_the_order_in_which_they_come() {
+    on_both(
+        &[
+            "mg a N30 T60 t\r\nmg b t T60 N30\r\nmg c T60 N30 t\r\nmg d N0 T60 t\r\nmg e N30 T0 t\r\n",
+            "ma f N30 J5 T60 t v\r\nma g T60 N30 t\r\n",
+            "mg a t\r\nmg b t\r\nmg f t\r\nmg g t\r\n",
+            "mg a N30 T90 t\r\nmg b t T90 N30\r\nmg b t\r\n",
+        ],
+        "HD t60 W\r\nHD t-1 W\r\nHD t30 W\r\nHD t60 W\r\nHD t-1 W\r\nVA 1 t60\r\n5\r\nHD t30\r\n\
+         HD t60 Z\r\nHD t30 Z\r\nHD t60\r\nHD t30\r\nHD t90 Z\r\nHD t30 Z\r\nHD t90 Z\r\n",
+    );
+    let sets: String = ["a", "b", "c", "d"].map(|key| format!("set {key} 0 50 1\r\nx\r\n")).concat();
+    on_both(
+        &[&sets, "mg a R60 T100\r\nmg b T100 R60\r\nmg c R40 T10\r\nmg d T10 R40\r\n"],
+        &format!("{}HD W\r\nHD\r\nHD\r\nHD W\r\n", "STORED\r\n".repeat(4)),
+    );
+}
+
+#[test]
+fn a_number_that_grew_is_a_new_item_that_nobody_has_read() {
+    on_both(
+        &[
+            "ms k 1 T100\r\n8\r\nmg k\r\n",
+            "ma k v t T50\r\nmg k h t\r\n",
+            "ma k v T70 t\r\nmg k h t\r\n",
+            "mg k h\r\nma k v MD\r\nmg k h v\r\n",
+        ],
+        "HD\r\nHD\r\nVA 1 t100\r\n9\r\nHD h1 t50\r\nVA 2 t70\r\n10\r\nHD h0 t70\r\n\
+         HD h1\r\nVA 1\r\n9\r\nVA 2 h1\r\n9 \r\n",
+    );
+}
+
+#[test]
 fn a_half_sent_value_stays_what_it_was() {
     for size in [5_000, 100_000, 900_000] {
         for server in Server::both() {

@@ -203,6 +203,7 @@ impl<'a> Fields<'a> {
             touch: matches!(self.opcode, op::GAT | op::GATK).then(|| extras.exptime()),
             vivify: None,
             recache: None,
+            recache_sees_touch: false,
             may_win: false,
             unless_cas: None,
             new_cas: None,

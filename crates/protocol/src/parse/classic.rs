@@ -54,6 +54,7 @@ fn read<'a>(keys: Keys<'a>, touch: Option<Exptime>, with_cas: bool) -> Get<'a> {
         touch,
         vivify: None,
         recache: None,
+        recache_sees_touch: false,
         may_win: false,
         unless_cas: None,
         new_cas: None,

@@ -17,6 +17,10 @@ pub(super) struct Flags {
     pub(super) empty_value: bool,
     pub(super) announce: bool,
     pub(super) opaque_too_long: bool,
+    /// `T` stands behind `N`.
+    pub(super) touch_is_last: bool,
+    /// `R` stands behind `T`.
+    pub(super) recache_sees_touch: bool,
     pub(super) vivify: Option<Exptime>,
     pub(super) touch: Option<Exptime>,
     pub(super) recache: Option<i32>,
@@ -80,6 +84,11 @@ enum Fault {
 }
 
 impl Flags {
+    /// Returns the expiry of an item that the command creates, if it may: that of `T` if it stands behind `N`.
+    pub(super) fn created(&self) -> Option<Exptime> {
+        if self.touch_is_last { self.touch } else { self.vivify }
+    }
+
     /// Keeps what one flag says, whose letter stands before `argument`.
     // Left to itself, the compiler makes a call for each flag of a get.
     #[inline(always)]
@@ -99,8 +108,15 @@ impl Flags {
             b'I' => self.stale = true,
             b'x' => self.empty_value = true,
             b'N' => take(&mut self.vivify, exptime(argument), text::META_BAD_TOKEN)?,
-            b'T' => take(&mut self.touch, exptime(argument), text::META_BAD_TOKEN)?,
-            b'R' => take(&mut self.recache, number::low_signed_32(argument), text::META_BAD_TOKEN)?,
+            // memcached applies N, R and T in the order in which they come.
+            b'T' => {
+                self.touch_is_last = self.vivify.is_some();
+                take(&mut self.touch, exptime(argument), text::META_BAD_TOKEN)?;
+            }
+            b'R' => {
+                self.recache_sees_touch = self.touch.is_some();
+                take(&mut self.recache, number::low_signed_32(argument), text::META_BAD_TOKEN)?;
+            }
             b'C' => take(&mut self.compare, number::unsigned(argument), text::META_BAD_TOKEN)?,
             b'E' => take(&mut self.new_cas, number::unsigned(argument), text::META_BAD_TOKEN)?,
             b'D' => take(&mut self.delta, number::unsigned(argument), text::META_BAD_DELTA)?,

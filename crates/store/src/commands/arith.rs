@@ -7,7 +7,7 @@ use crate::index::Slot;
 use crate::index::entry::Entry;
 use crate::ram::pool::Reservation;
 use crate::read::Needs;
-use crate::record::RecordHeader;
+use crate::record::{FETCHED, RecordHeader};
 use crate::shard::Shard;
 use crate::store::{Step, Store};
 use crate::tiers::Tiers;
@@ -41,7 +41,9 @@ pub enum ArithResult {
         value: u64,
         /// The item's new cas unique.
         cas: u64,
-        /// The item's expiry.
+        /// The item's expiry before this call; never for one that it created.
+        expiry_before: Expiry,
+        /// The item's expiry after it.
         expiry: Expiry,
         /// Whether this call created the item.
         created: bool,
@@ -92,7 +94,10 @@ impl Arith {
         };
         let cas = header.cas;
         match write(shard, tiers, call, old, &header, &[text.as_bytes()], reservation) {
-            Attempt::Done(()) => Attempt::Done(ArithResult::Value { value, cas, expiry, created: true }),
+            Attempt::Done(()) => {
+                let expiry_before = Expiry::Never;
+                Attempt::Done(ArithResult::Value { value, cas, expiry_before, expiry, created: true })
+            }
             other => other.retry(),
         }
     }
@@ -140,12 +145,18 @@ impl Store {
             let mut header = seen.header;
             header.value_len = text.len() as u32;
             header.cas = arith.new_cas.unwrap_or_else(|| tiers.next_cas());
-            let expiry = arith.touch.unwrap_or(Expiry::from_raw(header.expires));
+            if text.len() > width {
+                // As in memcached, a value that needs more room is a new item, which was not read yet.
+                header.item_flags &= !FETCHED;
+            }
+            let expiry_before = Expiry::from_raw(header.expires);
+            let expiry = arith.touch.unwrap_or(expiry_before);
             header.expires = expiry.to_raw();
             header.accessed = call.now.0;
             match write(shard, tiers, call, seen.old(), &header, &[text.as_bytes()], reservation) {
                 Attempt::Done(()) => {
-                    Attempt::Done(ArithResult::Value { value, cas: header.cas, expiry, created: false })
+                    let cas = header.cas;
+                    Attempt::Done(ArithResult::Value { value, cas, expiry_before, expiry, created: false })
                 }
                 other => other.retry(),
             }

@@ -22,6 +22,8 @@ pub struct Fetch {
     pub vivify: Option<Expiry>,
     /// Let one caller win the right to recache when fewer than this many seconds are left.
     pub recache_seconds: Option<i32>,
+    /// These seconds are left of the expiry that [`touch`](Self::touch) sets.
+    pub recache_sees_touch: bool,
     /// Whether this reader can win the right to recache a stale or soon expiring item (`mg` can, `get`
     /// cannot).
     pub may_win: bool,
@@ -177,7 +179,8 @@ impl Fetch {
     fn wins(&self, header: &RecordHeader, now: Seconds) -> bool {
         let flag = |bit| header.item_flags & bit != 0;
         let wants_recache = self.recache_seconds.is_some_and(|limit| {
-            let seconds_left = Expiry::from_raw(header.expires).seconds_left(now);
+            let touched = self.touch.filter(|_| self.recache_sees_touch);
+            let seconds_left = touched.unwrap_or(Expiry::from_raw(header.expires)).seconds_left(now);
             seconds_left.is_some_and(|left| i64::from(left) < i64::from(limit))
         });
         self.may_win && !flag(WIN_SENT) && (flag(STALE) || wants_recache)

@@ -64,10 +64,10 @@ fn counting_compares_and_touches() {
         assert_eq!(rig.arith("key", &wrong), Some(ArithResult::Exists));
         let touch = Some(rig.in_seconds(50));
         let right = Arith { compare: Some(cas), touch, new_cas: Some(4711), ..COUNT };
-        let expiry = rig.in_seconds(50);
+        let (expiry_before, expiry) = (Expiry::Never, rig.in_seconds(50));
         assert_eq!(
             rig.arith("key", &right),
-            Some(ArithResult::Value { value: 6, cas: 4711, expiry, created: false })
+            Some(ArithResult::Value { value: 6, cas: 4711, expiry_before, expiry, created: false })
         );
         assert_eq!(rig.get("key").map(|item| (item.cas, item.expiry)), Some((4711, expiry)));
     });

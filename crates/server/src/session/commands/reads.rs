@@ -120,6 +120,7 @@ fn fetch_of(ctx: &Ctx<'_>, get: &Get<'_>, key: &Key<'_>) -> Fetch {
         touch: get.touch.map(|exptime| ctx.expiry(exptime)),
         vivify: get.vivify.map(|exptime| ctx.expiry(exptime)),
         recache_seconds: get.recache,
+        recache_sees_touch: get.recache_sees_touch,
         may_win: get.may_win,
         new_cas: get.new_cas,
         no_bump: get.no_bump,

@@ -303,12 +303,12 @@ impl Session {
         let mut item = ItemInfo::default();
         let mut reply = request.reply.clone();
         let outcome = match step {
-            Step::Done(ArithResult::Value { value, cas, expiry, created }) => {
+            Step::Done(ArithResult::Value { value, cas, expiry_before, expiry, created }) => {
                 ctx.shared.note_change(hash);
                 hits.up();
                 item.cas = shown_cas(ctx, cas);
                 item.ttl_after_s = Expiry::seconds_left(expiry, ctx.now);
-                item.ttl_before_s = item.ttl_after_s.filter(|_| !created);
+                item.ttl_before_s = Expiry::seconds_left(expiry_before, ctx.now);
                 // memcached's q hides that a counter was changed, not that it was created.
                 if let (Reply::Meta { quiet, .. }, true) = (&mut reply, created) {
                     *quiet = false;
