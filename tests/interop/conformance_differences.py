@@ -154,6 +154,18 @@ def time_in_between(make):
     )
 
 
+def longer_number(make):
+    key = make.key()
+    end = b"delete %b noreply\r\n" % key
+    return make.random.choice([
+        replies(b"ms %b 1\r\n9\r\nmd %b I\r\nma %b\r\nmg %b\r\n" % (key, key, key, key) + end, b"HD\r\nHD\r\nHD\r\nHD X W\r\n"),
+        replies(
+            b"ms %b 1 T100000\r\n9\r\nma %b T10000\r\nmg %b t\r\n" % (key, key, key) + end,
+            lambda reply: reply.replace(b" t100000\r", b" t10000\r").replace(b" t99999\r", b" t10000\r"),
+        ),
+    ])
+
+
 def created_by_base64(make):
     coded = make.coded_key()
     create = make.random.choice([
@@ -189,6 +201,9 @@ DIFFERENCES = {
         "memcached skips what is not base64 and takes the rest for a key, so two keys may be one; Larder refuses", no_base64
     ),
     "time left between N and T": ("Larder shows what both have made of it, memcached what the first of them has", time_in_between),
+    "a number that gets longer": (
+        "memcached puts a new item in its place, which is not stale, and gives the new time to live to the old item", longer_number
+    ),
     "base64 keys of created items": (
         "memcached forgets that the key of an item which ma or mg creates, or ms extends, was base64, and shows it raw", created_by_base64
     ),
