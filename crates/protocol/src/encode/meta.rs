@@ -48,7 +48,9 @@ pub(super) fn hit_head(
             _ => {}
         }
     }
-    for (said, letter) in [(item.win_sent, b'Z'), (item.stale, b'X'), (item.won, b'W')] {
+    // One that may not win a stale item is told that another client does.
+    let is_others = item.win_sent || item.stale && !item.won;
+    for (said, letter) in [(is_others, b'Z'), (item.stale, b'X'), (item.won, b'W')] {
         if said {
             out.extend_from_slice(&[b' ', letter]);
         }

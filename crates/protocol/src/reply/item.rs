@@ -22,7 +22,7 @@ pub struct ItemInfo {
     pub stale: bool,
     /// This client won the right to refill it (`W`).
     pub won: bool,
-    /// Another client had already won it (`Z`).
+    /// Another client had already won it (`Z`). A stale item that this client has not won is shown so, too.
     pub win_sent: bool,
     /// The item was stored under a key sent as base64, and shows its key so.
     pub key_is_binary: bool,

@@ -28,8 +28,7 @@ fn info(ctx: &Ctx<'_>, found: &Found<'_>) -> ItemInfo {
         hit_before: found.fetched,
         stale: found.stale,
         won: found.won,
-        // A reader that may not recache it is told that another client does.
-        win_sent: found.win_sent || found.stale && !found.won,
+        win_sent: found.win_sent,
         key_is_binary: found.key_is_binary,
     }
 }
