@@ -140,6 +140,7 @@ fn the_refill_race_is_told_last() {
     let state = |stale, won, win_sent| ItemInfo { stale, won, win_sent, ..ITEM };
     assert_eq!(hit(b"mg a v t\r\n", b"a", &state(true, true, false), true), "VA 2 t100 X W\r\nhi\r\n");
     assert_eq!(hit(b"mg a v\r\n", b"a", &state(true, false, true), true), "VA 2 Z X\r\nhi\r\n");
+    assert_eq!(hit(b"mg a v\r\n", b"a", &state(true, false, false), true), "VA 2 Z X\r\nhi\r\n");
     assert_eq!(hit(b"mg a k\r\n", b"a", &state(false, false, true), false), "HD ka Z\r\n");
 }
 
