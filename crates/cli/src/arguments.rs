@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::{EXIT_CODES, Failure, report};
-use crate::{copy, doctor, dump, hist, keys, restore, stat, top};
+use crate::{advise, copy, doctor, dump, hist, keys, restore, stat, top};
 
 /// The exit code of a wrong command line, as the daemon has it.
 const USAGE: u8 = 64;
@@ -36,6 +36,8 @@ enum Verb {
     #[command(after_help = EXIT_CODES)]
     Hist(hist::HistArguments),
     #[command(after_help = EXIT_CODES)]
+    Advise(advise::AdviseArguments),
+    #[command(after_help = EXIT_CODES)]
     Doctor(doctor::DoctorArguments),
 }
 
@@ -62,6 +64,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
             Verb::Top(arguments) => top::run(&arguments),
             Verb::Keys(arguments) => keys::run(&arguments),
             Verb::Hist(arguments) => hist::run(&arguments),
+            Verb::Advise(arguments) => advise::run(&arguments),
             Verb::Doctor(arguments) => doctor::run(&arguments),
         }),
         Err(error) => {

@@ -6,7 +6,7 @@
 //! ```text
 //!   arguments     the command line
 //!     |
-//!   copy, dump, restore, keys, hist, top, stat           one file a verb
+//!   copy, dump, restore, keys, hist, top, stat, advise   one file a verb
 //!     |        |                            |
 //!     |     transfer, spool, verify      figures, http   the list of keys and batches of items; what a server counts
 //!     |        |
@@ -19,6 +19,7 @@
 // Comments of options are their help, in which [:PORT] is no link.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+mod advise;
 mod arguments;
 mod connect;
 mod copy;

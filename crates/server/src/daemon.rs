@@ -16,6 +16,7 @@ use signal_hook::iterator::Signals;
 
 use crate::config::{Config, Io};
 use crate::listener::Listener;
+use crate::shadows::Feeder;
 use crate::shared::Shared;
 use crate::startup::notice::{self, Notice};
 use crate::startup::{cluster, descriptors, greeting, http as http_socket, listen, memory, ssd, tls, users};
@@ -82,11 +83,14 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
         background.serving().map_err(|error| format!("cannot leave the terminal: {error}"))?;
     }
     let listeners = Arc::new(listeners);
+    let sizes = memory::store_config(&shared.config, ssd.spans.clone(), 0);
     let files = ssd.devices();
     let wear = Wear::start(&shared, files.clone())?;
+    let feeder = Feeder::start(&shared, &sizes)?;
     let devices = files.into_iter().map(|file| file as Arc<dyn Device>).collect();
     let result = serve(&shared, listeners.clone(), devices, kind, signals);
     wear.end();
+    feeder.end();
     // A worker that has not ended still has the listeners.
     listeners.iter().for_each(Listener::remove_file);
     drop(notices);

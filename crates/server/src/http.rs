@@ -56,7 +56,7 @@ pub struct State {
 }
 
 /// The paths that answer, but for the page itself and what belongs to it.
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 9] = [
     "/metrics",
     "/healthz",
     "/readyz",
@@ -65,6 +65,7 @@ const PATHS: [&str; 8] = [
     "/api/v1/latency",
     "/api/v1/config",
     "/api/v1/doctor",
+    "/api/v1/mrc",
 ];
 
 impl State {

@@ -6,14 +6,15 @@
 //! [`auth`] (users and what they may do), [`tls`] (certificates, and the records of connections), [`leases`] (which
 //! changes are announced to whom), [`watchers`] (which events are shown to whom), [`mail`] (the connections that a
 //! worker has news for), [`roster`] (the list of connections), [`budget`] (the bound on the memory of all workers),
-//! [`http`] and [`metrics`] (what operators read), [`wear`] (what was written to the SSD over its life), [`log`]
-//! (lines on standard error). Imports point to the right only:
+//! [`http`] and [`metrics`] (what operators read), [`wear`] (what was written to the SSD over its life), [`shadows`]
+//! and [`curves`] (what caches of other sizes would miss), [`log`] (lines on standard error). Imports point to the
+//! right only:
 //!
 //! ```text
 //!   daemon --> startup --> http --> metrics --> session --> shared --> auth, tls, clock, prefixes, roster
 //!          |-> worker ----------------------/            /        |--> config --> budget
-//!          \-> wear -----------------------------------/         |--> leases, watchers --> mail
-//!                                                                 \--> latency --> histogram --> counters
+//!          \-> wear, shadows -------------------------/         |--> leases, watchers --> mail
+//!                                                                 \--> curves, latency --> histogram --> counters
 //! ```
 
 pub mod auth;
@@ -22,6 +23,7 @@ pub mod clock;
 pub mod cluster;
 pub mod config;
 pub mod counters;
+pub mod curves;
 pub mod daemon;
 pub mod histogram;
 pub mod http;
@@ -35,6 +37,7 @@ pub mod prefixes;
 pub mod process;
 pub mod roster;
 pub mod session;
+pub mod shadows;
 pub mod shared;
 pub mod small_file;
 pub mod startup;

@@ -3,12 +3,14 @@
 //! ```text
 //!   exporter.rs   memcached_*, from the lines of `stats`    --+
 //!   larder.rs     larder_*, from the counters and the store --+--> text.rs   families and samples
+//!   mrc.rs        larder_mrc_*, from the last estimates     --+
 //!   process.rs    process_*, from /proc                     --+
 //! ```
 //! A scrape takes each shard's lock for some hundred nanoseconds, as `stats` does, and no other lock of a request.
 
 mod exporter;
 mod larder;
+mod mrc;
 mod process;
 mod text;
 
@@ -50,6 +52,7 @@ pub fn scrape(shared: &Shared, scrapes: &Scrapes, format: Format) -> String {
     let (store, ages) = (shared.store.stats(), shared.store.ages(shared.clock.now()));
     exporter::add(&mut text, shared, &store, &ages);
     larder::add(&mut text, shared, &store, &ages);
+    mrc::add(&mut text, shared);
     process::add(&mut text, scrapes.started_unix_s);
     let last = Duration::from_nanos(scrapes.last_ns.load(Relaxed)).as_secs_f64();
     let help = "How long the scrape before this one took the daemon.";

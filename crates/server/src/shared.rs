@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::counters::{Counters, Totals};
+use crate::curves::Curves;
 use crate::latency::{AllTimes, Latencies};
 use crate::leases::Leases;
 use crate::prefixes::Prefixes;
@@ -39,6 +40,8 @@ pub struct Shared {
     pub counters: Vec<Counters>,
     /// The times that each worker measures.
     pub latencies: Vec<Latencies>,
+    /// What caches of other sizes would miss.
+    pub curves: Curves,
     /// The time when the daemon started.
     pub started: Instant,
     /// The verbosity of the log; the command `verbosity` changes it.
@@ -95,6 +98,7 @@ impl Shared {
             cluster: None,
             counters: (0..config.threads).map(|_| Counters::default()).collect(),
             latencies: (0..config.threads).map(|_| Latencies::default()).collect(),
+            curves: Curves::default(),
             started: Instant::now(),
             verbosity: AtomicU8::new(config.verbosity),
             connections: AtomicU32::new(0),

@@ -28,6 +28,7 @@ use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::Reservation;
 use crate::read::{Loaded, ReadPlan};
 use crate::record::{HEADER_BYTES, KEY_BINARY, RecordHeader};
+use crate::sample::Op;
 use crate::shard::Shard;
 use crate::shard::evict::OnFull;
 use crate::store::{Step, Store, VALUE_BYTES_MAX};
@@ -165,8 +166,26 @@ impl Store {
     }
 }
 
-/// Writes a record for the key, in RAM, and points its entry there; `old` is what the entry was.
+/// Writes a record for the key, in RAM, and points its entry there; `old` is what the entry was. Samples the request
+/// as a set.
 fn write(
+    shard: &mut Shard,
+    tiers: &Tiers,
+    call: &Call<'_>,
+    old: Option<(Slot, Entry)>,
+    header: &RecordHeader,
+    value: &[&[u8]],
+    reservation: &mut Option<Reservation>,
+) -> Attempt<()> {
+    let written = write_record(shard, tiers, call, old, header, value, reservation);
+    if let Attempt::Done(()) = written {
+        shard.sample(Op::Set, call.hash, header.bytes(), header.expires, call.now);
+    }
+    written
+}
+
+/// Writes a record for the key as [`write`] does, and samples nothing.
+fn write_record(
     shard: &mut Shard,
     tiers: &Tiers,
     call: &Call<'_>,

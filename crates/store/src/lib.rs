@@ -46,6 +46,7 @@ mod prefetch;
 mod ram;
 mod read;
 mod record;
+pub mod sample;
 pub mod shadow;
 mod shard;
 mod ssd;

@@ -6,7 +6,7 @@
 //! exactly by the caller, so hits are what is left.
 //!
 //! ```text
-//!   requests --sampled by hash--> Event --+--> shadow of half the RAM ---> counts --+
+//!   requests --sampled by hash--> event --+--> shadow of half the RAM ---> counts --+
 //!                                         +--> shadow of this cache -----> counts --+--> estimate
 //!                                         +--> shadow of twice the SSD --> counts --+
 //! ```
@@ -18,7 +18,6 @@ mod estimate;
 mod items;
 mod log;
 mod queue;
-mod ring;
 mod set;
 
 use crate::clock::{Expiry, Seconds};
@@ -30,51 +29,17 @@ use crate::policy::s3fifo::{
     spare_segments, victim_order,
 };
 use crate::record::{RAM_ALIGN, SSD_COPY_BYTES};
+use crate::sample::{Event, Op, is_sampled};
 use crate::ssd::SSD_VALUE_BYTES_MAX;
 use crate::ssd::log::stream::SHORT_LIVED_SECONDS;
 use crate::store::Geometry;
 
 pub use estimate::{Doubt, Estimate, PARTS, Seen};
-pub use ring::{EventReceiver, EventSender, event_ring, ring_bytes};
-pub use set::{Axis, Point, Real, Sample, Shadows, State, memory_bytes_max};
+pub use set::{Axis, Point, Real, Sample, Shadows, State};
 
 use items::{Item, Items, Place, SsdPlace, spread};
 use log::{At, Log};
 use queue::{Queue, Record};
-
-/// What a request did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
-    /// Read an item that the real cache had.
-    Hit,
-    /// Read a key of which the real cache had no item.
-    Miss,
-    /// Stored an item.
-    Set,
-    /// Gave an item another expiry.
-    Touch,
-    /// Deleted an item.
-    Delete,
-}
-
-impl Op {
-    const ALL: [Op; 5] = [Op::Hit, Op::Miss, Op::Set, Op::Touch, Op::Delete];
-}
-
-/// A request, as far as it matters to a cache of another size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// The key's hash.
-    pub hash: KeyHash,
-    /// What the request did.
-    pub op: Op,
-    /// Bytes of the item's record: header, key and value. Of [`Op::Hit`] and [`Op::Set`].
-    pub bytes: u32,
-    /// When the item expires. Of [`Op::Hit`], [`Op::Set`] and [`Op::Touch`].
-    pub expiry: Expiry,
-    /// When.
-    pub now: Seconds,
-}
 
 /// What a shadow has seen, multiplied by its scale: an estimate of what a cache of its size would have.
 #[derive(Clone, Copy, Debug, Default)]
@@ -176,13 +141,6 @@ fn ghost_hash(tag: u32) -> KeyHash {
 /// Returns whether an item stays in a sample that has become one part of `parts`, a power of two.
 fn is_in_part(tag: u32, parts: u32) -> bool {
     tag >> PART_SHIFT & (parts - 1) == 0
-}
-
-/// Returns whether a key is in a sample of one key of `scale`, which is a power of two: every key of a smaller sample
-/// is in a larger one too.
-#[inline]
-pub fn is_sampled(hash: KeyHash, scale: u32) -> bool {
-    hash.bits() & u64::from(scale - 1) == 0
 }
 
 /// Returns what a record takes in RAM.

@@ -12,6 +12,7 @@ mod log;
 pub(crate) mod recover;
 mod repair;
 pub(crate) mod resize;
+mod sampling;
 pub(crate) mod tally;
 
 use std::borrow::Cow;
@@ -30,6 +31,7 @@ use crate::ram::pool::{LogParts, Owner, Pin, Pool, Queue, Reservation, SegmentId
 use crate::record::{
     Gone, HAS_SSD_COPY, HEADER_BYTES, Head, RAM_ALIGN, Record, RecordHeader, SSD_COPY_BYTES,
 };
+use crate::sample::Sampler;
 use crate::tiers::Tiers;
 use tally::{Counts, Tally};
 
@@ -124,6 +126,7 @@ pub(crate) struct Shard {
     log_segments: u64,
     log_bytes: u64,
     segment_bytes: usize,
+    sampler: Sampler,
 }
 
 /// What lies in RAM under an entry.
@@ -211,6 +214,7 @@ impl Shard {
             log_segments: 0,
             log_bytes: 0,
             segment_bytes,
+            sampler: Sampler::default(),
         }
     }
 

@@ -25,6 +25,7 @@ use crate::policy::admission::Admission;
 use crate::policy::s3fifo::RamQueue;
 use crate::prefetch::prefetch;
 use crate::read::ReadPlan;
+use crate::sample::{EventReceiver, Sampler, event_ring};
 use crate::shard::Shard;
 use crate::shard::evict::{Evicted, OnFull};
 use crate::ssd::health::{Access, SsdEvent};
@@ -72,6 +73,9 @@ pub struct Config {
     /// Live items that are all kept on the SSD, in percent of its bytes: while there are no more, those in a
     /// segment that is reused are moved. Beyond that the oldest ones go, but for some that were read.
     pub ssd_live_percent: u32,
+    /// Memory that its caller takes for shadows, out of `memory_bytes`, in bytes; `None` for
+    /// [so much](Config::shadow_bytes). Without eviction there are no shadows, and none is set aside.
+    pub shadow_bytes: Option<u64>,
     /// Whether items may be evicted; without, a store that finds no room answers [`Step::NoMemory`].
     pub evict: bool,
     /// Where the memory lives, if not in the process's own.
@@ -96,6 +100,7 @@ impl Config {
             ssd_write_limit: None,
             ssd_admission: Admission::All,
             ssd_live_percent: 70,
+            shadow_bytes: Some(0),
             evict: true,
             memory_file: None,
             seed: 1,
@@ -142,6 +147,8 @@ pub struct Store {
     /// The memory limit the arena was made for, and the one in force.
     memory_bytes: u64,
     memory_limit: AtomicU64,
+    /// What is set aside of it for shadows.
+    shadow_bytes: u64,
     swept: Mutex<Sweep>,
     openings: Mutex<ages::OpeningTimes>,
     last_upkeep: AtomicU32,
@@ -325,6 +332,28 @@ impl Store {
         self.tiers.departures.take()
     }
 
+    /// Starts to send what requests on one key of `scale`, a power of two, do. Returns the receiving ends: all shards
+    /// together have rings for about `slots` events. To be called once, before requests.
+    pub fn sample(&self, scale: u32, slots: usize) -> Vec<EventReceiver> {
+        let each = (slots / self.shards.len()).max(RING_SLOTS_MIN).next_power_of_two();
+        let begin = |shard| {
+            let (sender, receiver) = event_ring(each);
+            *self.lock(shard).sampler() = Sampler::new(scale, sender);
+            receiver
+        };
+        (0..self.layout.shards).map(begin).collect()
+    }
+
+    /// Sends what requests on one key of `scale`, a power of two, do from now on, if the store [samples](Self::sample).
+    pub fn set_sample_scale(&self, scale: u32) {
+        (0..self.layout.shards).for_each(|shard| self.lock(shard).sampler().set_scale(scale));
+    }
+
+    /// Returns how many flushes have taken effect since the memory was made, modulo 2^32.
+    pub fn flushes(&self) -> u32 {
+        self.tiers.epoch()
+    }
+
     /// Whether the SSD tier was turned off by repeated failures (or there is none).
     pub fn ssd_is_off(&self) -> bool {
         self.tiers.log.is_off()
@@ -368,6 +397,7 @@ impl Store {
             index_capacity_max: self.layout.index_entries_max(),
             table_bytes: self.layout.table_bytes,
             buffer_bytes: self.layout.buffer_bytes,
+            shadow_bytes: self.shadow_bytes,
             shards: u64::from(self.layout.shards),
             shards_repaired,
             shards_reset,
@@ -470,6 +500,8 @@ impl Store {
 const EVICTION_WORK: u32 = 2048;
 /// Memcached's own bound on an item.
 pub(crate) const VALUE_BYTES_MAX: u64 = 1 << 30;
+/// The least events that a shard's ring of sampled requests has room for.
+const RING_SLOTS_MIN: usize = 16;
 const CACHE_LINE_BYTES: usize = 64;
 /// Of an item that is fetched ahead: header, key and a short value. The processor sees a longer one coming by
 /// itself.
@@ -494,6 +526,7 @@ pub struct Stats {
     pub index_collisions: u64,
     pub table_bytes: u64,
     pub buffer_bytes: u64,
+    pub shadow_bytes: u64,
     pub ram_items: u64,
     pub ram_items_small: u64,
     pub ram_items_main: u64,

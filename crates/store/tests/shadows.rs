@@ -4,9 +4,8 @@
 #[path = "../examples/policy/look_aside.rs"]
 mod look_aside;
 
-use larder_store::shadow::{
-    Axis, Estimate, Event, Op, Point, Real, Rules, Seen, Shadow, Shadows, event_ring, is_sampled,
-};
+use larder_store::sample::{Event, Op, event_ring, is_sampled};
+use larder_store::shadow::{Axis, Estimate, Point, Real, Rules, Seen, Shadow, Shadows};
 use larder_store::*;
 use look_aside::{LookAside, Op as Does, Request, config};
 

@@ -13,6 +13,7 @@ pub enum Id {
     SsdAdmission,
     SsdLivePercent,
     IndexMemory,
+    ShadowMemory,
     ItemSize,
     ConnMemory,
     LeaseMemory,

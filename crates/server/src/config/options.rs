@@ -69,6 +69,11 @@ pub const OPTIONS: &[Opt] = {
         Larder,
         "RAM for the index at the start, out of the memory limit, a hint: from there it grows and shrinks \
          with the number of items, but with -M"),
+    opt(Id::ShadowMemory, None, "shadow-memory", Megabytes,
+        Computed { how: "a hundredth of the memory limit, 16m at most; none below 25m", example: "4m" },
+        Larder,
+        "RAM to estimate what caches of other sizes would miss, out of the memory limit: more gives surer \
+         estimates; 0 estimates nothing"),
     opt(Id::ItemSize, None, "item-size", Bytes, Is("512"), Larder,
         "the size of a typical item, a hint: a start tells how many of these fit; it sizes the tables of \
          remembered keys and, where the index keeps its size, the index"),

@@ -66,6 +66,7 @@ pub(super) fn resolve(
         reqs_per_event: values.number(Id::MaxReqsPerEvent)?,
         memory_limit_bytes: values.size(Id::MemoryLimit)?,
         index_memory_bytes: index_memory_bytes(&values)?,
+        shadow_memory_bytes: shadow_memory_bytes(&values)?,
         item_size_bytes: values.size(Id::ItemSize)?,
         item_size_max_bytes: values.size(Id::MaxItemSize)?,
         evictions: !values.flag(Id::DisableEvictions),
@@ -102,6 +103,9 @@ pub(super) fn resolve(
     })
 }
 
+/// With less, shadows tell nothing.
+const SHADOW_BYTES_MIN: u64 = 256 * KIB;
+
 fn check_bounds(values: &Values<'_>) -> Result<(), ConfigError> {
     check_memory(values)?;
     check_ssd(values)?;
@@ -127,6 +131,13 @@ fn check_memory(values: &Values<'_>) -> Result<(), ConfigError> {
     )?;
     let fits = index_memory_bytes(values)?.is_none_or(|bytes| bytes > 0 && bytes < memory_limit_bytes);
     values.require(Id::IndexMemory, fits, "the index must be smaller than the memory limit it is part of")?;
+    let is_part = shadow_memory_bytes(values)?
+        .is_none_or(|bytes| bytes == 0 || (SHADOW_BYTES_MIN..=memory_limit_bytes / 2).contains(&bytes));
+    values.require(
+        Id::ShadowMemory,
+        is_part,
+        "shadows need 256k or more, and at most half of the memory limit they are part of; 0 for none",
+    )?;
     values.require(Id::ConnMemory, values.size(Id::ConnMemory)? >= MIB, "connections need 1m or more")
 }
 
@@ -207,6 +218,10 @@ fn tcp_port(values: &Values<'_>) -> Result<TcpPort, ConfigError> {
 
 fn index_memory_bytes(values: &Values<'_>) -> Result<Option<u64>, ConfigError> {
     values.optional(Id::IndexMemory, |text| values::size(text, MIB))
+}
+
+fn shadow_memory_bytes(values: &Values<'_>) -> Result<Option<u64>, ConfigError> {
+    values.optional(Id::ShadowMemory, |text| values::size(text, MIB))
 }
 
 fn idle_timeout(raw: &Layer) -> Option<Duration> {

@@ -104,6 +104,8 @@ pub struct Config {
     pub memory_limit_bytes: u64,
     /// RAM for the index, out of `memory_limit_bytes`; `None`: it follows the items.
     pub index_memory_bytes: Option<u64>,
+    /// RAM for shadows, out of `memory_limit_bytes`; `None`: a part of it.
+    pub shadow_memory_bytes: Option<u64>,
     /// The size of a typical item.
     pub item_size_bytes: u64,
     /// The largest item.

@@ -55,6 +55,7 @@ fn figures(state: &State, path: &str, request: &Request) -> Response {
         "/api/v1/latency" => json(api::latency),
         "/api/v1/config" => json(api::config),
         "/api/v1/doctor" => json(api::doctor),
+        "/api/v1/mrc" => json(api::mrc),
         _ => Response::refusal(Status::NotFound),
     }
 }

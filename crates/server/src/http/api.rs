@@ -5,7 +5,7 @@ use larder_cli::{Checked, Finding, Weight};
 use super::findings::examine;
 use crate::config::{COMPATIBLE_VERSION, ShownValue, VERSION, values_of};
 use crate::histogram::Times;
-use crate::session::{Lines, all_figures};
+use crate::session::{Lines, all_figures, mrc_figures};
 use crate::shared::Shared;
 
 /// Returns the versions, of Larder and of the memcached that it is compatible with.
@@ -19,6 +19,36 @@ pub(super) fn stats(shared: &Shared) -> String {
         |lines: &Lines| object(lines.iter().map(|(name, value)| (name.as_ref(), number_or_text(value))));
     let [stats, larder] = all_figures(shared);
     object([("stats", shown(&stats)), ("larder", shown(&larder))])
+}
+
+/// Returns the lines of `stats mrc` as an object; those of a size, which begin with its axis and multiple, as an object
+/// each in `points`.
+pub(super) fn mrc(shared: &Shared) -> String {
+    mrc_of(&mrc_figures(shared))
+}
+
+fn mrc_of(lines: &Lines) -> String {
+    let (points, others): (Vec<_>, Vec<_>) = lines.iter().partition(|(name, _)| name.contains(':'));
+    let member = |(name, value): &(_, String)| -> (String, String) {
+        let name: &std::borrow::Cow<'static, str> = name;
+        (name.rsplit(':').next().unwrap_or_default().to_string(), number_or_text(value))
+    };
+    // The lines of a size follow each other.
+    let sizes = points.chunk_by(|one, next| size_of_line(&one.0) == size_of_line(&next.0));
+    let sizes = sizes.map(|lines| {
+        let (axis, times) = size_of_line(&lines[0].0).split_once(':').unwrap_or_default();
+        let own = [("axis".to_string(), quoted(axis)), ("times".to_string(), times.to_string())];
+        let members: Vec<_> = own.into_iter().chain(lines.iter().map(|line| member(line))).collect();
+        object(members.iter().map(|(name, value)| (name.as_str(), value.clone())))
+    });
+    let sizes = format!("[{}]", sizes.collect::<Vec<_>>().join(","));
+    let others = others.into_iter().map(|(name, value)| (name.as_ref(), number_or_text(value)));
+    object(others.chain([("points", sizes)]))
+}
+
+/// Returns the axis and the multiple that a line of a size begins with.
+fn size_of_line(name: &str) -> &str {
+    name.rsplit_once(':').map_or("", |(size, _)| size)
 }
 
 /// Returns every value of the configuration with its origin, as `--print-config` shows them.
@@ -128,6 +158,21 @@ mod tests {
             "{\"count\":100,\"mean_us\":24.500,\"p50_us\":8,\"p90_us\":8,\"p99_us\":1024,\"p999_us\":1024}"
         );
         assert!(shown_times(&Times::default()).starts_with("{\"count\":0,\"mean_us\":0.000,\"p50_us\":0,"));
+    }
+
+    #[test]
+    fn sizes_are_objects_of_their_own() {
+        let line = |name: &'static str, value: &str| (name.into(), value.to_string());
+        let lines = vec![
+            line("state", "on"),
+            line("ram:0.25:miss_ratio", "0.500000"),
+            line("ram:0.25:is_full", "1"),
+            line("ram:1:miss_ratio", "unknown"),
+        ];
+        let size = "{\"axis\":\"ram\",\"times\":0.25,\"miss_ratio\":0.500000,\"is_full\":1}";
+        let own = "{\"axis\":\"ram\",\"times\":1,\"miss_ratio\":\"unknown\"}";
+        assert_eq!(mrc_of(&lines), format!("{{\"state\":\"on\",\"points\":[{size},{own}]}}"));
+        assert_eq!(mrc_of(&vec![line("state", "off")]), "{\"state\":\"off\",\"points\":[]}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! ```text
 //!   page.rs   the document, its head and its foot     page.css, page.js   compiled in, at paths of their own
 //!      |
-//!   panels: requests.rs, memory.rs, ssd.rs, dropped.rs, prefixes.rs, doctor.rs
+//!   panels: requests.rs, memory.rs, ssd.rs, dropped.rs, sizing.rs, prefixes.rs, doctor.rs
 //!      |            |
 //!   panel.rs     chart.rs, shapes.rs, table.rs --> figure.rs    view.rs   the figures that all are made of
 //! ```
@@ -20,6 +20,7 @@ mod panel;
 mod prefixes;
 mod requests;
 mod shapes;
+mod sizing;
 mod ssd;
 mod table;
 mod view;
@@ -44,7 +45,7 @@ pub(super) const STYLE: &str = include_str!("page/page.css");
 pub(super) const SCRIPT: &str = include_str!("page/page.js");
 
 /// Every panel, in the order of the page.
-const PANELS: [fn(&View<'_>) -> Option<Panel>; 11] = [
+const PANELS: [fn(&View<'_>) -> Option<Panel>; 13] = [
     requests::requests,
     requests::hit_ratio,
     requests::latency,
@@ -54,6 +55,8 @@ const PANELS: [fn(&View<'_>) -> Option<Panel>; 11] = [
     ssd::device,
     ssd::wear_of,
     dropped::dropped,
+    sizing::memory_sizes,
+    sizing::ssd_sizes,
     prefixes::prefixes,
     doctor::doctor,
 ];

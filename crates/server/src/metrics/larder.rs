@@ -102,6 +102,7 @@ fn add_memory(text: &mut Exposition, shared: &Shared, store: &Stats) {
         ("index", store.index_bytes),
         ("tables", store.table_bytes),
         ("buffers", store.buffer_bytes),
+        ("shadows", store.shadow_bytes),
         ("ram_tier", store.ram_tier_bytes),
         ("connections", shared.budget.used()),
     ];

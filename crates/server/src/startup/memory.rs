@@ -180,6 +180,7 @@ pub fn store_config(config: &Config, ssd: Vec<Span>, seed: u64) -> StoreConfig {
         ssd_write_limit: config.ssd_write_limit,
         ssd_admission: config.ssd_admission,
         ssd_live_percent: config.ssd_live_percent,
+        shadow_bytes: config.shadow_memory_bytes,
         evict: config.evictions,
         memory_file: None,
         seed,

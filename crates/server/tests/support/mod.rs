@@ -12,6 +12,7 @@ use larder_server::config::Config;
 use larder_server::session::{Ctx, Session, Ticket, Wait};
 use larder_server::shared::Shared;
 use larder_server::startup::tls;
+use larder_store::shadow::Shadows;
 use larder_store::{ReadPlan, SEGMENT_BYTES, Seconds, Span, Store};
 
 /// What all clients share, and a device in memory. Time stands still unless the test [passes](Server::pass)
@@ -52,7 +53,7 @@ impl Server {
         let config = Config::from_args(args).expect("the test's options are valid");
         let bytes = ssd_segments * SEGMENT_BYTES;
         let spans = if bytes > 0 { vec![Span { device: 0, offset: 0, bytes }] } else { vec![] };
-        let store = Store::open(&larder_store::Config {
+        let sizes = larder_store::Config {
             memory_bytes: config.memory_limit_bytes,
             ssd: spans,
             item_bytes: 512,
@@ -60,12 +61,19 @@ impl Server {
             ssd_write_limit: None,
             ssd_admission: config.ssd_admission,
             ssd_live_percent: config.ssd_live_percent,
+            shadow_bytes: config.shadow_memory_bytes,
             evict: config.evictions,
             memory_file: None,
             seed: 7,
             first_cas: 1 << 20,
-        });
-        let mut shared = Shared::new(store.expect("the sizes fit"), Clock::new(), config, "none");
+        };
+        let store = Store::open(&sizes).expect("the sizes fit");
+        if sizes.shadow_bytes() > 0 {
+            // As many requests are sent as in a daemon; here none are taken.
+            let shadows = Shadows::new(&sizes, sizes.shadow_bytes()).expect("the sizes fit");
+            store.sample(shadows.scale(), 2048);
+        }
+        let mut shared = Shared::new(store, Clock::new(), config, "none");
         shared.tls = tls::open(&shared.config).expect("the test's certificates are valid");
         shared.clock.pause();
         if let Some(auth) = &shared.auth {

@@ -102,6 +102,7 @@ pub fn config(
         ssd_write_limit: None,
         ssd_admission: admission,
         ssd_live_percent: live_percent,
+        shadow_bytes: Some(0),
         evict: true,
         memory_file: None,
         seed: 1,

@@ -6,6 +6,7 @@ use crate::clock::Expiry;
 use crate::index::entry::State;
 use crate::read::Needs;
 use crate::record::{STALE, WIN_SENT};
+use crate::sample::Op;
 use crate::store::{Step, Store};
 
 /// How to remove.
@@ -46,6 +47,7 @@ impl Store {
         {
             shard.remove(&self.tiers, slot, entry);
         }
+        shard.sample(Op::Delete, call.hash, 0, 0, call.now);
     }
 
     /// Removes an item. When the device cannot tell whether the item was there, it is gone all the same.
@@ -56,7 +58,11 @@ impl Store {
         self.attempt(call, |shard, reservation| {
             let seen = match shard.look(tiers, call, needs) {
                 Look::Read(plan) => return Attempt::Read(plan),
-                Look::Absent(_) => return Attempt::Done(RemoveResult::NotFound),
+                Look::Absent(_) => {
+                    // A cache of another size may have it.
+                    shard.sample(Op::Delete, call.hash, 0, 0, call.now);
+                    return Attempt::Done(RemoveResult::NotFound);
+                }
                 Look::Found(seen) => seen,
             };
             if remove.compare.is_some_and(|compare| compare != seen.header.cas) {
@@ -64,6 +70,7 @@ impl Store {
             }
             if !remove.invalidate && !remove.empty {
                 shard.remove(tiers, seen.slot, seen.entry);
+                shard.sample(Op::Delete, call.hash, 0, 0, call.now);
                 return Attempt::Done(RemoveResult::Removed);
             }
             if keeps_value && !seen.has_value() {

@@ -1,12 +1,13 @@
 //! Reads an item. A read may change its expiry, its frequency, and which client recaches it once it is stale.
 
 use super::lookup::{FoundItem, Look, SsdLookup};
-use super::{Attempt, Call, write};
+use super::{Attempt, Call, write_record};
 use crate::clock::{Expiry, Seconds};
 use crate::index::entry::{Entry, SsdCopy, State};
 use crate::policy::s3fifo::{RamQueue, is_promoted};
 use crate::read::{Loaded, Needs};
 use crate::record::{FETCHED, HAS_SSD_COPY, HEADER_BYTES, KEY_BINARY, Record, RecordHeader, STALE, WIN_SENT};
+use crate::sample::Op;
 use crate::shard::Shard;
 use crate::shard::evict::OnFull;
 use crate::store::{Step, Store};
@@ -138,7 +139,13 @@ impl Store {
             if let Some(loaded) = call.loaded.as_ref().filter(|_| fetch.is_plain()) {
                 let current = shard.index().find(call.hash).is_some_and(|(_, e)| loaded.plan.is_of(tiers, e));
                 if !current {
-                    return Attempt::Done(shard.answer_as_read(tiers, call, loaded, needs, &mut answer));
+                    return Attempt::Done(shard.answer_as_read(
+                        tiers,
+                        (call, fetch),
+                        loaded,
+                        needs,
+                        &mut answer,
+                    ));
                 }
             }
             match shard.look(tiers, call, needs) {
@@ -151,13 +158,20 @@ impl Store {
                     ended
                 }
                 Look::Absent(old) => match fetch.vivify {
-                    None => Attempt::Done(answer(None)),
+                    None => {
+                        shard.sample_get(Op::Miss, call, fetch, 0, 0);
+                        Attempt::Done(answer(None))
+                    }
                     Some(expiry) => {
                         let mut header = call.new_header(tiers, fetch.new_cas, expiry, fetch.key_is_binary);
                         // memcached counts the read that creates an item as one of it.
                         header.item_flags |= WIN_SENT | FETCHED;
-                        match write(shard, tiers, call, old, &header, &[], reservation) {
-                            Attempt::Done(()) => Attempt::Done(answer(Some(&Found::created(&header)))),
+                        match write_record(shard, tiers, call, old, &header, &[], reservation) {
+                            Attempt::Done(()) => {
+                                // The set that follows stores the item.
+                                shard.sample_get(Op::Miss, call, fetch, 0, 0);
+                                Attempt::Done(answer(Some(&Found::created(&header))))
+                            }
                             other => other.retry(),
                         }
                     }
@@ -206,6 +220,28 @@ impl Fetch {
 }
 
 impl Shard {
+    /// Sends a read, if its key is sampled and it counts as an access.
+    #[inline]
+    fn sample_get(&mut self, op: Op, call: &Call<'_>, fetch: &Fetch, bytes: usize, expires: u32) {
+        if !fetch.no_bump {
+            self.sample(op, call.hash, bytes, expires, call.now);
+        }
+    }
+
+    /// Sends a read that found an item and gave it another header.
+    fn sample_access(
+        &mut self,
+        call: &Call<'_>,
+        fetch: &Fetch,
+        header: &RecordHeader,
+        touched: Option<&RecordHeader>,
+    ) {
+        self.sample_get(Op::Hit, call, fetch, header.bytes(), header.expires);
+        if let Some(after) = touched {
+            self.sample(Op::Touch, call.hash, after.bytes(), after.expires, call.now);
+        }
+    }
+
     /// Most of what a cache does: a plain read of a small item in RAM, or of a key without an entry. Gives
     /// the reply back when there is more to it. It changes bytes that are each valid by
     /// themselves and one word of the index, so a later process finds nothing half done: it is no
@@ -219,6 +255,7 @@ impl Shard {
         reply: F,
     ) -> Result<R, F> {
         let Some((slot, entry)) = self.index().find(call.hash) else {
+            self.sample_get(Op::Miss, call, fetch, 0, 0);
             return Ok(reply(None));
         };
         if entry.state() != State::Ram {
@@ -241,6 +278,7 @@ impl Shard {
                 self.mark_read_at(tiers, (id, at), call.now);
             }
             self.bump(slot, entry);
+            self.sample(Op::Hit, call.hash, header.bytes(), header.expires, call.now);
         }
         Ok(answered)
     }
@@ -248,17 +286,19 @@ impl Shard {
     /// Answers a plain read from its pages, although the item has changed since: the read took effect when it was
     /// planned.
     fn answer_as_read<R>(
-        &self,
+        &mut self,
         tiers: &Tiers,
-        call: &Call<'_>,
+        (call, fetch): (&Call<'_>, &Fetch),
         loaded: &Loaded<'_>,
         needs: Needs,
         answer: &mut impl FnMut(Option<&Found<'_>>) -> R,
     ) -> R {
         let record = self.find_loaded(tiers, loaded, call, needs, loaded.plan.epoch);
         let Ok(SsdLookup::Item(header, value)) = record else {
+            self.sample_get(Op::Miss, call, fetch, 0, 0);
             return answer(None);
         };
+        self.sample_get(Op::Hit, call, fetch, header.bytes(), header.expires);
         let fetched = header.item_flags & FETCHED != 0 || loaded.plan.entry.freq() > 0;
         let value = Value::Slice(value.as_deref().unwrap_or_default());
         let mut found = Found::new(&header, value, fetched, Tier::Ssd);
@@ -292,11 +332,12 @@ impl Shard {
         // before.
         if changes && seen.on_ssd() {
             let value = seen.ssd_value();
-            match write(self, tiers, call, seen.old(), &after, &[value], reservation) {
+            match write_record(self, tiers, call, seen.old(), &after, &[value], reservation) {
                 Attempt::Done(()) => {}
                 other => return other.retry(),
             }
             self.index_warm(call, fetch);
+            self.sample_access(call, fetch, &header, Some(&after));
             let mut found = Found::new(&header, Value::Slice(value), seen.was_fetched(), Tier::Ssd);
             (found.won, found.expiry_after) = (won, expiry_after);
             return Attempt::Done(answer(Some(&found)));
@@ -304,6 +345,7 @@ impl Shard {
         if !seen.on_ssd() && !self.access_in_ram(tiers, call, fetch, seen, changes.then_some(after)) {
             return Attempt::Demoting;
         }
+        self.sample_access(call, fetch, &header, fetch.touch.is_some().then_some(&after));
         let value = seen.value(self, tiers);
         let tier = if seen.on_ssd() { Tier::Ssd } else { Tier::Ram };
         let mut found = Found::new(&header, value, seen.was_fetched(), tier);

@@ -7,6 +7,7 @@ use crate::index::entry::{Entry, State};
 use crate::ram::pool::Reservation;
 use crate::read::Needs;
 use crate::record::{HEADER_BYTES, KEY_BINARY, RecordHeader, STALE, WIN_SENT};
+use crate::sample::Op;
 use crate::shard::Shard;
 use crate::shard::evict::OnFull;
 use crate::store::{Step, Store};
@@ -299,6 +300,7 @@ fn store_new(
             let entry = Entry::ram(call.hash, freq, State::RamLarge, offset);
             shard.count_if_of_another_key(tiers, call, old);
             shard.place(tiers, call.now, call.hash, old, entry);
+            shard.sample(Op::Set, call.hash, header.bytes(), header.expires, call.now);
             Attempt::Done(PutResult::Stored(header.cas))
         }
     }

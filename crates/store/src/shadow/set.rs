@@ -1,13 +1,11 @@
 //! The shadows of a cache: other sizes of its RAM, and other sizes of its SSD, within a bound on memory.
 
-use super::{Counts, Estimate, Event, Rules, Seen, Shadow, is_sampled};
+use super::{Counts, Estimate, Rules, Seen, Shadow};
 use crate::clock::Seconds;
 use crate::error::OpenError;
+use crate::sample::{Event, is_sampled};
 use crate::store::{Config, Store};
 
-/// The most memory that shadows take unless told otherwise, in bytes, and as one in so many parts of the cache's.
-const MEMORY_BYTES_MAX: u64 = 16 << 20;
-const MEMORY_PARTS: u64 = 100;
 /// Sizes of RAM and of the SSD, in quarters of the cache's own; the first is its own. The largest take most of the
 /// memory, and those of the SSD have many more items.
 const QUARTERS: f64 = 4.0;
@@ -37,6 +35,14 @@ pub enum Axis {
 }
 
 impl Axis {
+    /// Returns a word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Axis::Ram => "ram",
+            Axis::Ssd => "ssd",
+        }
+    }
+
     fn quarters(self) -> [u64; 6] {
         match self {
             Axis::Ram => RAM_QUARTERS,
@@ -98,6 +104,9 @@ pub struct Sample {
     pub items: u64,
     /// What it tells.
     pub state: State,
+    /// What the shadow of the cache's own size has missed in the time of an estimate, multiplied by its scale: beside
+    /// the real misses of that time, it tells how well the sample and the rules are met.
+    pub misses: u64,
 }
 
 /// What the real cache has done until some moment.
@@ -140,14 +149,8 @@ pub struct Shadows {
     are_full: bool,
 }
 
-/// Returns the memory that the shadows of a cache of `memory_bytes` take at most, in bytes.
-pub fn memory_bytes_max(memory_bytes: u64) -> u64 {
-    (memory_bytes / MEMORY_PARTS).min(MEMORY_BYTES_MAX)
-}
-
 impl Shadows {
-    /// Cold shadows of a cache with these options, which take at most `memory_bytes_max` bytes: see
-    /// [`memory_bytes_max`](fn@memory_bytes_max).
+    /// Cold shadows of a cache with these options, which take at most `memory_bytes_max` bytes.
     ///
     /// # Errors
     /// As [`Store::check_sizes`]. A size that would be refused has no shadow, but for the cache's own.
@@ -307,7 +310,8 @@ impl Line {
             true if in_ram < RAM_ITEMS_MIN || !has_missed => State::Few,
             true => State::Ready,
         };
-        Sample { axis, scale, items, state }
+        let misses = own.map_or(0, |own| own.counts().misses.iter().sum());
+        Sample { axis, scale, items, state, misses }
     }
 
     fn points(&self, gets: u64, misses: u64) -> Vec<Point> {

@@ -43,7 +43,8 @@ impl Identity<'_> {
         for (number, word) in self.layout.words().into_iter().enumerate() {
             put(&mut page, AT_LAYOUT + 8 * number, word);
         }
-        let Sizes { memory_bytes, ssd_segments, item_bytes, index_bytes, index_grows: _ } = *self.sizes;
+        let Sizes { memory_bytes, ssd_segments, item_bytes, index_bytes, index_grows: _, shadow_bytes: _ } =
+            *self.sizes;
         let (is_given, index_bytes) = (u64::from(index_bytes.is_some()), index_bytes.unwrap_or(0));
         let sizes = [memory_bytes, ssd_segments.into(), item_bytes.into(), is_given, index_bytes];
         for (number, word) in sizes.into_iter().enumerate() {
@@ -121,6 +122,7 @@ mod tests {
             item_bytes: 512,
             index_bytes: None,
             index_grows: true,
+            shadow_bytes: Some(0),
         };
         let layout = Layout::new(&sizes).expect("fits");
         let identity =

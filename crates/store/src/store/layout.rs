@@ -18,6 +18,17 @@ pub struct Sizes {
     pub index_bytes: Option<u64>,
     /// Whether the index may begin small and grow.
     pub index_grows: bool,
+    /// Of the memory, what its user takes for shadows, in bytes; `None`: a part of it.
+    pub shadow_bytes: Option<u64>,
+}
+
+impl Sizes {
+    /// Returns what is set aside for shadows, in bytes: a hundredth of the memory and 16 MiB at most, unless given.
+    /// None is set aside where that would be too little to tell anything.
+    pub(crate) fn shadow_bytes(&self) -> u64 {
+        let bytes = self.shadow_bytes.unwrap_or((self.memory_bytes / SHADOW_PARTS).min(SHADOW_BYTES_MAX));
+        if bytes < SHADOW_BYTES_MIN { 0 } else { bytes.min(self.memory_bytes) }
+    }
 }
 
 /// How the memory is divided. All sizes in bytes.
@@ -66,6 +77,10 @@ pub struct Geometry {
 }
 
 const MIB: u64 = 1 << 20;
+/// What shadows have: so small a part of the memory, and no more than tells enough. Less than the least tells nothing.
+const SHADOW_PARTS: u64 = 100;
+const SHADOW_BYTES_MAX: u64 = 16 * MIB;
+const SHADOW_BYTES_MIN: u64 = MIB / 4;
 /// A RAM tier below this holds too few segments to be a cache.
 const RAM_BYTES_MIN: u64 = MIB;
 /// RAM a shard should have at least, in bytes and in items of the expected size: its segments are a 64th of
@@ -180,6 +195,8 @@ fn segment_bytes(ssd_bytes: u64, ram_bytes_a_shard: u64) -> u64 {
 impl Layout {
     pub(crate) fn new(sizes: &Sizes) -> Result<Layout, OpenError> {
         check_limits(sizes)?;
+        let (limit, shadow_bytes) = (sizes.memory_bytes, sizes.shadow_bytes());
+        let sizes = &Sizes { memory_bytes: limit - shadow_bytes, ..sizes.clone() };
         let memory = sizes.memory_bytes;
         let ssd_bytes = u64::from(sizes.ssd_segments) * SEGMENT_BYTES;
         let item = u64::from(sizes.item_bytes.max(16));
@@ -210,9 +227,9 @@ impl Layout {
         let segments = memory.saturating_sub(fixed) / per_segment;
         if segments * segment_bytes < RAM_BYTES_MIN || buckets_per_shard_max > u64::from(u32::MAX) {
             return Err(OpenError::MemoryTooSmall {
-                limit: memory,
+                limit,
                 index: index_bytes,
-                other: fixed - index_bytes,
+                other: fixed - index_bytes + shadow_bytes,
                 ram_min: RAM_BYTES_MIN,
                 ssd: ssd_bytes,
                 item: if growth_max(sizes).is_some() { grows_from(sizes) } else { item },
@@ -314,6 +331,7 @@ mod tests {
             item_bytes: 512,
             index_bytes: None,
             index_grows: true,
+            shadow_bytes: None,
         }
     }
 

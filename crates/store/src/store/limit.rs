@@ -29,9 +29,10 @@ impl Store {
         let ram_bytes = u64::from(layout.segments) * layout.segment_bytes as u64;
         let segments = match bytes {
             more if more > self.memory_bytes => return false,
-            all if all >= layout.arena_bytes => layout.segments,
+            all if all >= layout.arena_bytes + self.shadow_bytes => layout.segments,
             less => {
-                let Some(ram) = less.checked_sub(layout.arena_bytes - ram_bytes) else { return false };
+                let others = layout.arena_bytes - ram_bytes + self.shadow_bytes;
+                let Some(ram) = less.checked_sub(others) else { return false };
                 (ram / layout.segment_bytes as u64) as u32
             }
         };

@@ -191,6 +191,7 @@ impl Store {
             next_victim: AtomicU32::new(0),
             memory_bytes: config.memory_bytes,
             memory_limit: AtomicU64::new(config.memory_bytes),
+            shadow_bytes: config.shadow_bytes(),
             swept: Mutex::new(Sweep::default()),
             openings: Mutex::default(),
             last_upkeep: AtomicU32::new(0),
@@ -314,6 +315,14 @@ fn identity_of<'a>(
     Identity { clock: &memory.clock, paths: &memory.paths, ssd, evict: config.evict, sizes, layout }
 }
 
+impl Config {
+    /// Returns how much of the memory is set aside for shadows, in bytes: a hundredth of it and 16 MiB at most, unless
+    /// given. 0 without eviction, and where it would be too little to tell anything.
+    pub fn shadow_bytes(&self) -> u64 {
+        sizes_of(self).map_or(0, |sizes| sizes.shadow_bytes())
+    }
+}
+
 /// The rules that the SSD log follows.
 fn log_rules(config: &Config, layout: &Layout, seed: u64) -> Rules {
     Rules {
@@ -340,6 +349,7 @@ fn sizes_of(config: &Config) -> Result<Sizes, OpenError> {
         index_bytes: config.index_bytes,
         // What may not be evicted is not moved out of the way of an index either, once RAM is full.
         index_grows: config.evict,
+        shadow_bytes: if config.evict { config.shadow_bytes } else { Some(0) },
     })
 }
 

@@ -134,6 +134,7 @@ pub fn run(options: &Options) -> Seen {
         ssd_write_limit: None,
         ssd_admission: Admission::All,
         ssd_live_percent: 70,
+        shadow_bytes: Some(0),
         evict: options.evict,
         memory_file: (options.crash_one_in > 0).then(|| crash::memory_file(None)),
         seed: options.seed,

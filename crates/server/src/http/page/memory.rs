@@ -26,6 +26,7 @@ pub(super) fn memory(view: &View<'_>) -> Option<Panel> {
     let body = bar(&about, 20, &parts) + &facts(&uses.map(|(class, name, size)| (class, name, shown(size))));
     let row = |(_, name, size): (&str, &str, u64)| (name.to_string(), vec![count(size)]);
     let mut rows = uses.map(row).to_vec();
+    rows.push(("Shadows".to_string(), vec![count(store.shadow_bytes)]));
     rows.push(("Limit (-m)".to_string(), vec![count(limit as u64)]));
     let entries = [
         ("Entries of the index", store.index_entries),

@@ -4,6 +4,7 @@ mod classes;
 mod connections;
 mod general;
 mod larder;
+mod mrc;
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -29,6 +30,7 @@ impl Session {
         match words.next() {
             None => show(out, reply, general::lines(ctx.shared, ctx.shared.store_stats())),
             Some(b"larder") => show(out, reply, larder::lines(ctx.shared)),
+            Some(b"mrc") => show(out, reply, mrc::lines(ctx.shared)),
             Some(b"settings") => show(out, reply, settings(ctx.shared)),
             Some(b"items") => {
                 let (store, ages) = (ctx.shared.store_stats(), ctx.shared.store.ages(ctx.now));
@@ -66,6 +68,11 @@ pub fn statistics(shared: &Shared, store: &Stats, ages: &Ages) -> [Lines; 4] {
 /// Returns the lines of `stats` and of `stats larder`, as names and values.
 pub fn all_figures(shared: &Shared) -> [Lines; 2] {
     [general::lines(shared, shared.store_stats()), larder::lines(shared)]
+}
+
+/// Returns the lines of `stats mrc`, as names and values.
+pub fn mrc_figures(shared: &Shared) -> Lines {
+    mrc::lines(shared)
 }
 
 /// Names and values in the order of the reply.

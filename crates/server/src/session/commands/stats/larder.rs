@@ -30,7 +30,7 @@ pub(super) fn lines(shared: &Shared) -> Lines {
 type Number = (&'static str, u64);
 
 /// Returns the sizes of memory and index, and the number of items.
-fn memory(shared: &Shared, store: &Stats) -> [Number; 20] {
+fn memory(shared: &Shared, store: &Stats) -> [Number; 21] {
     [
         ("memory_limit_bytes", shared.store.memory_limit_bytes()),
         ("arena_bytes", store.arena_bytes),
@@ -42,6 +42,7 @@ fn memory(shared: &Shared, store: &Stats) -> [Number; 20] {
         ("index_collisions", store.index_collisions),
         ("table_bytes", store.table_bytes),
         ("buffer_bytes", store.buffer_bytes),
+        ("shadow_bytes", store.shadow_bytes),
         ("ram_items", store.ram_items),
         ("ram_item_bytes", store.ram_item_bytes),
         ("ram_segment_bytes", store.ram_segment_bytes),

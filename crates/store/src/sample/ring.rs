@@ -1,5 +1,5 @@
-//! Events on their way from a thread that serves requests to the one that feeds shadows: a bounded ring. One that is
-//! full drops what comes, and counts it: no request waits.
+//! Events on their way from threads that serve requests, one at a time, to the one that learns from them: a bounded
+//! ring. One that is full drops what comes, and counts it: no request waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -19,10 +19,10 @@ struct Ring {
     dropped: AtomicU64,
 }
 
-/// The end of a ring that belongs to a thread which serves requests.
+/// The end of a ring that belongs to the threads which serve requests: one at a time.
 pub struct EventSender(Arc<Ring>);
 
-/// The end of a ring that belongs to the thread which feeds shadows.
+/// The end of a ring that belongs to the thread which takes the events.
 pub struct EventReceiver(Arc<Ring>);
 
 /// Returns the memory that a ring of so many events takes, in bytes.
@@ -45,23 +45,25 @@ pub fn event_ring(slots: usize) -> (EventSender, EventReceiver) {
     (EventSender(ring.clone()), EventReceiver(ring))
 }
 
-fn expiry_word(expiry: Expiry) -> u64 {
-    u64::from(expiry.to_raw()) << 32
-}
-
 impl EventSender {
     /// Sends an event. It is dropped if the ring is full.
     pub fn send(&mut self, event: &Event) {
+        self.send_parts(event.op, event.hash, event.bytes, event.expiry.to_raw(), event.now);
+    }
+
+    /// Sends an event with an expiry as it is in a record.
+    #[inline]
+    pub(super) fn send_parts(&mut self, op: Op, hash: KeyHash, bytes: u32, expires: u32, now: Seconds) {
         let ring = &*self.0;
         let put = ring.put.load(Relaxed);
         if put.wrapping_sub(ring.taken.load(Acquire)) as usize >= ring.slots.len() {
             ring.dropped.fetch_add(1, Relaxed);
             return;
         }
-        let [hash, item, what] = &ring.slots[put as usize % ring.slots.len()];
-        hash.store(event.hash.bits(), Relaxed);
-        item.store(expiry_word(event.expiry) | u64::from(event.bytes), Relaxed);
-        what.store((event.op as u64) << 32 | u64::from(event.now.0), Relaxed);
+        let [key, item, what] = &ring.slots[put as usize & (ring.slots.len() - 1)];
+        key.store(hash.bits(), Relaxed);
+        item.store(u64::from(expires) << 32 | u64::from(bytes), Relaxed);
+        what.store((op as u64) << 32 | u64::from(now.0), Relaxed);
         ring.put.store(put.wrapping_add(1), Release);
     }
 }
