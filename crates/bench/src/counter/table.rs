@@ -2,7 +2,7 @@
 
 use crate::result::{Counter, Verdict};
 
-/// Columns that a rate takes.
+/// Columns that a rate takes at least, with the blank in front of it.
 const RATE_COLUMNS: usize = 9;
 /// Columns that the word on the right takes.
 const CHECK_COLUMNS: usize = 7;
@@ -21,7 +21,13 @@ pub fn table(counters: &[Counter], columns: usize) -> String {
         }
     }
     let name_columns = stores.iter().map(|name| name.len()).max().unwrap_or(0).max("threads".len());
-    let fitting = (columns.saturating_sub(name_columns + CHECK_COLUMNS) / RATE_COLUMNS).max(1);
+    let cell_of = |store: &str, threads: u32| {
+        rate(counters.iter().filter(|one| one.store == store && one.threads == threads))
+    };
+    let cells = || stores.iter().flat_map(|store| threads.iter().map(|threads| cell_of(store, *threads)));
+    // A counter in this process makes tens of millions a second, and two rates must not touch.
+    let rate_columns = cells().map(|cell| cell.len() + 1).max().unwrap_or(0).max(RATE_COLUMNS);
+    let fitting = (columns.saturating_sub(name_columns + CHECK_COLUMNS) / rate_columns).max(1);
     // Blocks of the same width are easier to read than a full one and a rest.
     let blocks = threads.len().div_ceil(fitting).max(1);
     let mut lines = Vec::new();
@@ -29,12 +35,12 @@ pub fn table(counters: &[Counter], columns: usize) -> String {
         if !lines.is_empty() {
             lines.push(String::new());
         }
-        let head: String = block.iter().map(|threads| format!("{threads:>RATE_COLUMNS$}")).collect();
+        let head: String = block.iter().map(|threads| format!("{threads:>rate_columns$}")).collect();
         lines.push(format!("{:name_columns$}{head}  check", "threads"));
         for store in &stores {
             let rows =
                 |threads: u32| counters.iter().filter(move |c| c.store == *store && c.threads == threads);
-            let cell = |threads: &u32| format!("{:>RATE_COLUMNS$}", rate(rows(*threads)));
+            let cell = |threads: &u32| format!("{:>rate_columns$}", cell_of(store, *threads));
             let cells: String = block.iter().map(cell).collect();
             let verdicts = || block.iter().flat_map(|threads| rows(*threads));
             let doubt = if verdicts().all(Counter::is_certified) { "" } else { " !" };
@@ -98,6 +104,18 @@ mod tests {
         doubtful.checks = vec![Check { verdict: Verdict::Fail, ..Check::default() }];
         let lines = table(&[counter("larder", 1, 9.0, Verdict::Pass), doubtful], 80);
         assert!(lines.ends_with("ok !"), "{lines}");
+    }
+
+    #[test]
+    fn rates_of_millions_stand_apart_and_fit() {
+        let of = |threads| counter("memory-store", threads, 43_210_987.0, Verdict::Pass);
+        let counters: Vec<Counter> = (1..=10).map(of).collect();
+        for columns in [40, 80] {
+            let text = table(&counters, columns);
+            let rates = text.split_whitespace().filter(|word| *word == "43,210,987").count();
+            assert_eq!(rates, 10, "{text}");
+            assert!(text.lines().all(|line| line.len() <= columns), "{text}");
+        }
     }
 
     #[test]
