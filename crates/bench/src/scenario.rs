@@ -21,6 +21,7 @@ pub mod php_loop;
 pub mod relay;
 pub mod server;
 pub mod stage;
+pub mod target;
 pub mod text;
 pub mod trace;
 pub mod wanted;
@@ -28,6 +29,7 @@ pub mod wanted;
 pub use host::Host;
 pub use part::Part;
 pub use stage::{GivenPeer, Halt, Options, Stage};
+pub use target::Target;
 pub use wanted::Wanted;
 
 use crate::checks::check;

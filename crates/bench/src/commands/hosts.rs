@@ -8,10 +8,23 @@ use crate::watch::{self, Targets};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// The options that name the hosts of a fleet.
+/// The options that name the hosts of a fleet, and the one of the server.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(skip)]
 pub struct Args {
+    /// The hosts
+    #[command(flatten)]
+    pub those: Those,
+    /// Watch the server's process and device on this host, by --ssh
+    /// (--server-pid and --iostat are that host's then)
+    #[arg(long, value_name = "HOST", help_heading = "Checks")]
+    pub server_ssh: Option<String>,
+}
+
+/// The options that name the hosts of a fleet.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
+pub struct Those {
     /// Load from these hosts at once: USER@HOST:PORT,HOST,... A host `local` is
     /// this one; HOST*3 takes one three times. -c, -R and -n are totals over
     /// all hosts, -t is each host's
@@ -29,10 +42,6 @@ pub struct Args {
     /// private folder in their $TMPDIR or /tmp, once]
     #[arg(long, value_name = "PATH", help_heading = "Fleet")]
     pub remote: Option<String>,
-    /// Watch the server's process and device on this host, by --ssh
-    /// (--server-pid and --iostat are that host's then)
-    #[arg(long, value_name = "HOST", help_heading = "Checks")]
-    pub server_ssh: Option<String>,
 }
 
 impl Args {
@@ -42,7 +51,7 @@ impl Args {
     /// They are wrong, or that host cannot be reached, or there is no such process.
     pub fn watch(&self, plan: &mut Plan) -> Result<(), Failure> {
         let Some(spec) = &self.server_ssh else { return Ok(()) };
-        let transport = Transport::parse(&self.ssh).map_err(Failure::usage)?;
+        let transport = Transport::parse(&self.those.ssh).map_err(Failure::usage)?;
         let hosts = host::parse(spec).map_err(Failure::usage)?;
         let [host] = hosts.as_slice() else {
             return Err(Failure::usage(format!("--server-ssh {spec}: a server has one host")));
@@ -52,6 +61,21 @@ impl Args {
             .map_err(|message| Failure::error(format!("--server-ssh {spec}: {message}")))?;
         plan.watch.proc_reader = Some(Arc::new(Mutex::new(proc_reader)));
         Ok(())
+    }
+
+    /// The fleet that the options name, if they name one.
+    ///
+    /// # Errors
+    /// They are wrong.
+    pub fn fleet(&self) -> Result<Option<Fleet>, Failure> {
+        self.those.fleet()
+    }
+}
+
+impl Those {
+    /// Whether the options name hosts.
+    pub fn are_given(&self) -> bool {
+        self.hosts.is_some() || self.hosts_file.is_some()
     }
 
     /// The fleet that the options name, if they name one.

@@ -1,7 +1,7 @@
 //! `larder-bench scenario`: the five published benchmarks, made again.
 
 use super::agent::plan_of;
-use super::{Exit, Failure, choices, output};
+use super::{Exit, Failure, choices, hosts, output};
 use crate::net::Address;
 use crate::report;
 use crate::result::Document;
@@ -10,8 +10,10 @@ use crate::scenario::stage::Peer;
 use crate::scenario::text::{hanging, table, wrapped};
 use crate::scenario::{ALL, GivenPeer, Host, Options, Part, Run, Scenario, host, named, text};
 use crate::sweep::Values;
+use crate::transport::host::Place;
 use crate::workload::parse;
 use std::io::{self, IsTerminal, Write};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +21,8 @@ use std::time::Duration;
 
 /// Connections a thread of a sweep at most: beyond, a host runs out of files.
 const PER_THREAD_MAX: u64 = 500;
+/// Threads of a server, and server processes, of a sweep at most.
+const SERVER_THREADS_MAX: u64 = 64;
 
 /// Make published benchmarks of caches again: the document's figures beside
 /// ours, with checks.
@@ -58,14 +62,26 @@ struct RunArgs {
     /// are installed]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = peer)]
     peers: Option<Vec<Option<Peer>>>,
-    /// A server that runs already, as one more row of php-loop and
-    /// counter-shootout, such as fatcache=127.0.0.1:11211; may be given several
-    /// times
+    /// A server that runs already, as one more row of php-loop, memtier-sweep
+    /// and counter-shootout, such as fatcache=127.0.0.1:11211; may be given
+    /// several times
     #[arg(long = "peer", value_name = "NAME=ADDRESS", value_parser = given_peer)]
     given_peers: Vec<GivenPeer>,
     /// Numbers of connections a thread for memtier-sweep, such as 1:40:1 or 1,8,40
     #[arg(long, value_name = "NUMBERS", value_parser = per_thread)]
     per_thread: Option<Values>,
+    /// Numbers of threads of a server, for memtier-sweep, such as 1,2,4
+    #[arg(long, value_name = "NUMBERS", value_parser = server_threads)]
+    server_threads: Option<Values>,
+    /// Numbers of server processes of one thread that share the keys, for memtier-sweep, such as 1,2,4
+    #[arg(long, value_name = "NUMBERS", value_parser = server_threads)]
+    processes: Option<Values>,
+    /// The hosts that make the load of memtier-sweep
+    #[command(flatten)]
+    hosts: hosts::Those,
+    /// With --hosts: this machine's address at which servers are started for them
+    #[arg(long, value_name = "IPV4", help_heading = "Fleet")]
+    listen: Option<Ipv4Addr>,
     /// A MongoDB for counter-shootout
     #[arg(long, value_name = "URL")]
     mongodb: Option<String>,
@@ -73,7 +89,7 @@ struct RunArgs {
     #[arg(long)]
     as_seed: bool,
     /// A server that runs already: HOST, HOST:PORT or unix:PATH. The remote one
-    /// of perl-tiers; one more row of php-loop and counter-shootout
+    /// of perl-tiers; one more row of php-loop, memtier-sweep and counter-shootout
     #[arg(long, value_name = "ADDRESS", value_parser = choices::address, help_heading = "Loops")]
     server: Option<Address>,
     /// Values and counts of scenarios
@@ -124,8 +140,16 @@ fn per_thread(text: &str) -> Result<Values, String> {
     let values: Values = text.parse()?;
     match values.0.last() {
         Some(most) if *most > PER_THREAD_MAX => {
-            Err(format!("at most {PER_THREAD_MAX} connections a thread: 28 threads have them"))
+            Err(format!("at most {PER_THREAD_MAX} connections a thread: each thread of each host has them"))
         }
+        _ => Ok(values),
+    }
+}
+
+fn server_threads(text: &str) -> Result<Values, String> {
+    let values: Values = text.parse()?;
+    match values.0.last() {
+        Some(most) if *most > SERVER_THREADS_MAX => Err(format!("{SERVER_THREADS_MAX} at most")),
         _ => Ok(values),
     }
 }
@@ -189,7 +213,14 @@ fn show(scenario: &Scenario, width: usize) {
 fn start(args: &RunArgs, width: usize) -> Result<Exit, Failure> {
     let scenarios = chosen(&args.names)?;
     let mut given = args.choices.given(args.server.as_ref());
-    let more = [("--peer", !args.given_peers.is_empty()), ("--per-thread", args.per_thread.is_some())];
+    let more = [
+        ("--peer", !args.given_peers.is_empty()),
+        ("--per-thread", args.per_thread.is_some()),
+        ("--server-threads", args.server_threads.is_some()),
+        ("--processes", args.processes.is_some()),
+        ("--hosts", args.hosts.are_given()),
+        ("--listen", args.listen.is_some()),
+    ];
     given.extend(more.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name));
     for one in &scenarios {
         if let Some(option) = given.iter().find(|option| !one.takes.contains(option)) {
@@ -280,16 +311,51 @@ impl RunArgs {
         };
         let larder = larder(self.larder.as_deref())?;
         let mut wanted = self.choices.wanted(self.server.clone())?;
-        let per_thread = self.per_thread.iter().flat_map(|values| &values.0);
-        wanted.per_thread = per_thread.map(|n| *n as usize).collect();
-        Ok(Options {
+        let numbers = |values: &Option<Values>| -> Vec<usize> {
+            values.iter().flat_map(|values| &values.0).map(|n| *n as usize).collect()
+        };
+        wanted.per_thread = numbers(&self.per_thread);
+        wanted.server_threads = numbers(&self.server_threads);
+        wanted.processes = numbers(&self.processes);
+        let options = Options {
             larder,
             peers,
             given_peers: self.given_peers.clone(),
             as_seed: self.as_seed,
             mongodb: self.mongodb.clone(),
+            fleet: self.hosts.fleet()?,
+            listen: self.listen,
             wanted,
-        })
+        };
+        reachable(&options).map_err(Failure::usage)?;
+        Ok(options)
+    }
+}
+
+/// Checks that the hosts of a fleet reach the servers of their load.
+fn reachable(options: &Options) -> Result<(), String> {
+    let Some(fleet) = &options.fleet else {
+        let message =
+            "--listen is for the hosts of --hosts; servers for this machine alone listen on loopback";
+        return if options.listen.is_some() { Err(message.to_string()) } else { Ok(()) };
+    };
+    if options.as_seed {
+        return Err("--as-seed: one process stands for all hosts, so it does not go with --hosts".to_string());
+    }
+    let Some(far) = fleet.hosts.iter().find(|host| host.place != Place::Local) else { return Ok(()) };
+    if options.listen.is_none_or(|listen| listen.is_loopback()) {
+        return Err(format!(
+            "--hosts: {} does not reach servers on loopback; say at which address of this machine they are to \
+             listen, with --listen",
+            far.name
+        ));
+    }
+    match options.given().into_iter().find(|peer| peer.address.is_of_this_host()) {
+        Some(peer) => Err(format!(
+            "--hosts: {} does not reach {} at {}; give the address at which other hosts reach it",
+            far.name, peer.name, peer.address
+        )),
+        None => Ok(()),
     }
 }
 
@@ -372,6 +438,36 @@ fn write(args: &Common, document: &Document) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Wanted;
+
+    #[test]
+    fn hosts_must_reach_their_servers() {
+        let of = |hosts: &str, listen: Option<Ipv4Addr>, server: Option<&str>| {
+            let those = hosts::Those {
+                hosts: Some(hosts.to_string()),
+                ssh: "ssh".to_string(),
+                remote: Some("/larder-bench".to_string()),
+                ..hosts::Those::default()
+            };
+            let server = server.map(|server| choices::address(server).expect("it is one"));
+            let wanted = Wanted { server, ..Wanted::default() };
+            let fleet = those.fleet().expect("hosts");
+            reachable(&Options { fleet, listen, wanted, ..Options::default() })
+        };
+        let here = Some(Ipv4Addr::new(10, 0, 0, 1));
+        assert_eq!(of("local*2", None, Some("127.0.0.1")), Ok(()));
+        assert_eq!(of("a,b", here, Some("10.0.0.9")), Ok(()));
+        assert!(of("a,b", None, None).is_err_and(|why| why.contains("--listen")));
+        assert!(of("a", Some(Ipv4Addr::LOCALHOST), None).is_err_and(|why| why.contains("loopback")));
+        for server in ["127.0.0.1:7", "localhost:7", "unix:/run/x", "[::1]:7"] {
+            assert!(
+                of("a", here, Some(server)).is_err_and(|why| why.contains("does not reach server")),
+                "{server}"
+            );
+        }
+        let alone = Options { listen: here, ..Options::default() };
+        assert!(reachable(&alone).is_err_and(|why| why.contains("--hosts")));
+    }
 
     #[test]
     fn names_are_chosen_in_their_own_order() {

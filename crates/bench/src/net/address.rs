@@ -2,7 +2,7 @@
 
 use crate::wire::Protocol;
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 /// Where a server is.
@@ -63,6 +63,15 @@ impl Address {
         }
         let port = given.or(port).unwrap_or(protocol.default_port());
         Ok((Self::Tcp { host: host.to_string(), port }, protocol))
+    }
+
+    /// Whether only this host reaches it: loopback, or a Unix socket.
+    pub fn is_of_this_host(&self) -> bool {
+        match self {
+            Self::Tcp { host, .. } if host == "localhost" => true,
+            Self::Tcp { host, .. } => host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
+            Self::Unix(_) => true,
+        }
     }
 
     /// The numbers behind a host's name; none for a Unix socket.

@@ -77,6 +77,13 @@ pub fn list(numbers: &[usize]) -> String {
     numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// RAM that processes may still take, in MiB; 0 if it is not known.
+pub fn available_mib() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    kib.and_then(|kib| kib.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) / 1024
+}
+
 /// Where a program is, if it is anywhere; `more` are folders to look at besides.
 pub fn program(name: &str, more: &[PathBuf]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -112,6 +119,11 @@ mod tests {
         assert_eq!(divide(&[3]), (vec![3], vec![3]));
         assert_eq!(divide(&[0, 1, 2, 3, 4]), (vec![0, 1], vec![2, 3, 4]));
         assert_eq!(list(&[0, 12]), "0,12");
+    }
+
+    #[test]
+    fn the_available_memory_is_known() {
+        assert!(available_mib() > 10);
     }
 
     #[test]

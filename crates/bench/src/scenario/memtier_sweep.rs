@@ -2,20 +2,20 @@
 //! throughput.
 
 mod hosts;
+mod point;
+mod scaling;
 mod seed;
+mod series;
 mod summary;
 
-use super::part::row;
-use super::server::{Listen, Make, Server, Setup};
-use super::trace::SharedStream;
-use super::{Halt, Scenario, Stage};
+use super::part::{marked, row};
+use super::server::Make;
+use super::{Halt, Scenario, Stage, Target, host};
 use crate::checks::{check, figure, hits, queueing};
-use crate::engine::Unseen;
-use crate::fleet;
 use crate::result::{Check, Run, Verdict};
-use crate::wire::Protocol;
 use hosts::Hosts;
-use std::sync::Arc;
+use scaling::Scaling;
+use series::Series;
 use std::time::Duration;
 
 /// This scenario.
@@ -25,12 +25,23 @@ pub const SCENARIO: Scenario = Scenario {
     question: "How many requests a second does one server answer with a mean latency below 1 ms?",
     runs: "7 generating hosts (network namespaces around a bridge, else processes) with 4 threads of n \
            connections each, closed loop, 1 set to 10 gets of 32 bytes over 9,901 uniform keys, binary \
-           protocol and text (redis: RESP2); the server is started anew for each n.",
+           protocol and text (redis: RESP2); the server is started anew for each n. Then more threads, and more \
+           processes, of a server.",
     fixes: "Every connection draws keys of its own and all keys are stored before, so that each point does \
             the same work; hosts begin together; latencies are merged from histograms; the highest rate \
             has an interval.",
     document: seed::tables,
-    takes: &["--sizes", "--count", "--per-thread"],
+    takes: &[
+        "--server",
+        "--peer",
+        "--sizes",
+        "--count",
+        "--per-thread",
+        "--hosts",
+        "--listen",
+        "--server-threads",
+        "--processes",
+    ],
     weight: 0.30,
     play,
 };
@@ -40,7 +51,9 @@ const THREADS: usize = 4;
 const KEYS: u64 = 9_901;
 const VALUE_BYTES: u32 = 32;
 const GETS: u64 = 10;
-const MEMORY_MIB: u64 = 1024;
+/// RAM of a server: the document's, or less on a machine that does not have it and as much again to spare.
+const MEMORY_MIB: u64 = 6144;
+const LESS_MEMORY_MIB: u64 = 1024;
 /// Numbers of connections a thread, those first that tell most.
 const NS: [usize; 14] = [1, 8, 40, 3, 16, 2, 24, 11, 5, 17, 32, 15, 48, 13];
 /// No longer window than this is worth while other points wait.
@@ -51,40 +64,30 @@ const WARMUP_S: f64 = 0.3;
 /// With less time for a series than this, text is left out: the document's sweep is binary.
 const TEXT_S: f64 = 15.0;
 
-/// A server and the protocol it is asked in.
-#[derive(Clone, Debug)]
-struct Series {
-    make: Make,
-    protocol: Protocol,
-}
-
-impl Series {
-    fn name(&self) -> String {
-        format!("{} {}", self.make.name(), self.protocol.name())
-    }
-}
-
 /// One point of the sweep.
 #[derive(Clone, Debug)]
 struct Measured {
     n: usize,
+    /// Of all hosts.
+    connections: f64,
     run: Run,
 }
 
 impl Measured {
-    fn connections(&self) -> f64 {
-        connections(self.n) as f64
-    }
-
     fn hit_ratio(&self) -> f64 {
-        let (hits, misses) =
-            self.run.verbs.iter().fold((0, 0), |(h, m), verb| (h + verb.hits, m + verb.misses));
-        hits as f64 / ((hits + misses) as f64).max(1.0)
+        hit_percent(&self.run) / 100.0
     }
 }
 
-fn connections(n: usize) -> usize {
-    HOSTS * THREADS * n
+/// Gets of a run that were hits, in percent.
+fn hit_percent(run: &Run) -> f64 {
+    let (hits, misses) = run.verbs.iter().fold((0, 0), |(h, m), verb| (h + verb.hits, m + verb.misses));
+    hits as f64 / ((hits + misses) as f64).max(1.0) * 100.0
+}
+
+/// RAM of a server in MiB.
+fn memory_mib() -> u64 {
+    if host::available_mib() >= 2 * MEMORY_MIB { MEMORY_MIB } else { LESS_MEMORY_MIB }
 }
 
 fn keys(stage: &Stage<'_>) -> u64 {
@@ -98,21 +101,11 @@ fn value_bytes(stage: &Stage<'_>) -> u32 {
 fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let makes = stage.makes(&[Make::Memcached, Make::Redis]);
     let hosts = Hosts::new(stage)?;
-    let mut series: Vec<Series> = makes
-        .iter()
-        .map(|make| {
-            let protocol = if *make == Make::Redis { Protocol::Resp2 } else { Protocol::Binary };
-            Series { make: *make, protocol }
-        })
-        .collect();
-    let text = makes.iter().filter(|make| **make != Make::Redis).count();
-    if stage.left().as_secs_f64() / (series.len() + text) as f64 >= TEXT_S {
-        let also = makes.iter().filter(|make| **make != Make::Redis);
-        series.extend(also.map(|make| Series { make: *make, protocol: Protocol::Text }));
-    } else {
-        stage.part.note("text protocol skipped: the budget is for the binary one, which the document used");
-    }
-    let each_s = stage.left().as_secs_f64() / series.len() as f64;
+    let given = stage.options.given();
+    let scaling = Scaling::of(stage, &hosts);
+    let series = series::all(stage, &makes, &given);
+    let of_scaling = scaling.as_ref().map_or(Duration::ZERO, Scaling::time);
+    let each_s = stage.left().saturating_sub(of_scaling).as_secs_f64() / series.len() as f64;
     let (ns, window) = points(each_s, &stage.options.wanted.per_thread);
     stage.part.note(format!(
         "n = {} of the document's 1 to 50, {:.1} s each (30 s there)",
@@ -125,12 +118,13 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     'sweep: for (row, one) in series.into_iter().enumerate() {
         let mut measured = Vec::new();
         for (column, n) in ns.iter().enumerate() {
-            let what = format!("{}, n = {n} ({} connections)", one.name(), connections(*n));
+            let connections = hosts.connections(*n);
+            let what = format!("{}, n = {n} ({connections} connections)", one.name());
             stage.step(row * ns.len() + column + 1, total, &what);
             match point(stage, &hosts, &one, *n, window) {
-                Ok(Some(run)) => measured.push(Measured { n: *n, run }),
+                Ok(Some(run)) => measured.push(Measured { n: *n, connections: connections as f64, run }),
                 Ok(None) => break,
-                Err(Halt::Failed(why)) if one.make != Make::Larder => {
+                Err(Halt::Failed(why)) if !one.target.is_our_larder() => {
                     stage.part.note(format!("{}, n = {n} skipped: {why}", one.name()));
                 }
                 Err(halt) => {
@@ -143,8 +137,25 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
         all.push((one, measured));
     }
     all.retain(|(_, measured)| !measured.is_empty());
-    report(stage, all);
-    played
+    report(stage, &hosts, all);
+    match (played, scaling) {
+        (Ok(()), Some(scaling)) => scaling.play(stage, &hosts, &makes),
+        (played, _) => played,
+    }
+}
+
+fn point(
+    stage: &mut Stage<'_>,
+    hosts: &Hosts,
+    series: &Series,
+    n: usize,
+    window: Duration,
+) -> Result<Option<Run>, Halt> {
+    stage.go_on()?;
+    match series.aim(stage, hosts, n)? {
+        Some(aim) => point::measure(stage, hosts, &aim, n, window).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// How many points fit into a series of this many seconds, and how long each is measured. Those that the user chose are
@@ -162,79 +173,9 @@ fn points(series_s: f64, chosen: &[usize]) -> (Vec<usize>, Duration) {
     (ns, Duration::from_secs_f64(window_s))
 }
 
-fn point(
-    stage: &mut Stage<'_>,
-    hosts: &Hosts,
-    series: &Series,
-    n: usize,
-    window: Duration,
-) -> Result<Option<Run>, Halt> {
-    stage.go_on()?;
-    let mut setup = Setup::new(series.make);
-    setup.listen = Listen::Tcp(hosts.server());
-    setup.memory_mib = MEMORY_MIB;
-    setup.connections = connections(n) + 64;
-    let Some(server) = stage.server(setup)? else { return Ok(None) };
-    let label = format!("{} {} n={n}", stage.part.name, series.name());
-    let run = match hosts.fleet() {
-        Some(fleet) => {
-            let words = arguments(stage, &server, series.protocol, n, window);
-            let (mut plan, _) = (stage.plan_of)(&words).map_err(Halt::Failed)?;
-            plan.label.clone_from(&label);
-            let run = fleet::execute(fleet, &plan, &words, &Unseen, stage.stop);
-            stage.ended(run)?
-        }
-        None => {
-            let mut plan = stage.plan("", &server);
-            plan.label.clone_from(&label);
-            plan.protocol = series.protocol;
-            (plan.threads, plan.connections) = (THREADS, connections(n));
-            plan.duration = window;
-            let of_thread = connections(n) / THREADS;
-            let stream = SharedStream {
-                keys: keys(stage),
-                size: value_bytes(stage),
-                gets: GETS,
-                connections: of_thread,
-                seed: 1,
-            };
-            plan.workload.keys = keys(stage);
-            plan.workload.prefix = "memtier-".to_string();
-            plan.trace = Some(Arc::new(stream));
-            stage.measure(&plan, &Unseen)?
-        }
-    };
-    Ok(Some(run))
-}
-
-/// The arguments of `larder-bench run` for one point.
-fn arguments(
-    stage: &Stage<'_>,
-    server: &Server,
-    protocol: Protocol,
-    n: usize,
-    window: Duration,
-) -> Vec<String> {
-    let mut words: Vec<String> =
-        ["--no-calibrate", "--prefill", "--ratio", "1:10", "--key-prefix", "memtier-"]
-            .map(str::to_string)
-            .into();
-    let mut add = |name: &str, value: String| words.extend([name.to_string(), value]);
-    add("--server", server.address.to_string());
-    add("--protocol", protocol.name().to_string());
-    add("--server-pid", server.pid().to_string());
-    add("--threads", THREADS.to_string());
-    add("--connections", connections(n).to_string());
-    add("--keys", keys(stage).to_string());
-    add("--value-size", value_bytes(stage).to_string());
-    add("--warmup", format!("{}ms", (WARMUP_S * 1000.0) as u64));
-    add("--duration", format!("{}ms", window.as_millis()));
-    add("--cpus", super::host::list(&stage.host.load_cpus));
-    words
-}
-
-fn report(stage: &mut Stage<'_>, all: Vec<(Series, Vec<Measured>)>) {
+fn report(stage: &mut Stage<'_>, hosts: &Hosts, all: Vec<(Series, Vec<Measured>)>) {
     stage.part.tables.extend(seed::tables());
+    let has_given = all.iter().any(|(series, _)| matches!(series.target, Target::Given(_)));
     for (series, measured) in &all {
         let mut rows = Vec::new();
         for one in measured {
@@ -243,14 +184,14 @@ fn report(stage: &mut Stage<'_>, all: Vec<(Series, Vec<Measured>)>) {
             let response = one.run.response();
             rows.push(row([
                 &one.n,
-                &connections(one.n),
+                &one.connections,
                 &cell(|point| figure(point.rate)),
                 &cell(|point| figure(point.mean_ms)),
                 &cell(|point| figure(point.hits)),
-                &figure(one.run.rate()),
+                &marked(figure(one.run.rate()), one.run.is_certified()),
                 &figure(response.mean_ns() / 1e6),
                 &figure(response.quantile_ns(0.99) as f64 / 1e6),
-                &figure(one.hit_ratio() * 100.0),
+                &figure(hit_percent(&one.run)),
             ]));
         }
         let columns =
@@ -262,7 +203,7 @@ fn report(stage: &mut Stage<'_>, all: Vec<(Series, Vec<Measured>)>) {
     }
     let curves: Vec<_> =
         all.iter().map(|(series, measured)| summary::curve(&series.name(), measured)).collect();
-    summary::table(stage, &curves, &all);
+    summary::table(stage, hosts, &curves, &all);
     stage.part.curves = curves;
     for (_, measured) in all {
         stage.part.runs.extend(measured.into_iter().map(|one| one.run));
@@ -277,21 +218,30 @@ fn report(stage: &mut Stage<'_>, all: Vec<(Series, Vec<Measured>)>) {
     stage.part.note(mean);
     stage.part.note(format!(
         "the document's server had 6 cores, its hosts a network of 1 Gb/s; here the server runs on CPU {}, \
-         all hosts on CPU {}; RAM {MEMORY_MIB} MiB instead of 6 GiB, of which these keys use 1",
-        super::host::list(&stage.host.server_cpus),
-        super::host::list(&stage.host.load_cpus),
+         {}; RAM {} MiB ({MEMORY_MIB} there), of which these keys use 1",
+        host::list(&stage.host.server_cpus),
+        match hosts.are_here() {
+            true => format!("all hosts on CPU {}", host::list(&stage.host.load_cpus)),
+            false => "the hosts are those of --hosts".to_string(),
+        },
+        memory_mib(),
     ));
+    if has_given {
+        stage.part.note(
+            "a server that runs already is not started anew for each n, and has the RAM and the threads that it has",
+        );
+    }
 }
 
 /// What every series of points must obey; `shared_keys` are those of a stream that all connections share.
 fn checks(measured: &[Measured], shared_keys: Option<u64>) -> Vec<Check> {
     let mut found = Vec::new();
     // With so few rounds, the edges of the window weigh more than the check is fine.
-    let long = measured.iter().filter(|one| one.run.count() as f64 >= 100.0 * one.connections());
+    let long = measured.iter().filter(|one| one.run.count() as f64 >= 100.0 * one.connections);
     let little = long.map(|one| {
         let response = one.run.response();
-        let found = queueing::little(one.run.rate(), response.mean_ns(), one.connections());
-        let off = one.run.rate() * response.mean_ns() / 1e9 / one.connections() - 1.0;
+        let found = queueing::little(one.run.rate(), response.mean_ns(), one.connections);
+        let off = one.run.rate() * response.mean_ns() / 1e9 / one.connections - 1.0;
         (off.abs(), Check { message: format!("n = {}: {}", one.n, found.message), ..found })
     });
     // The point that is farthest off speaks for all.
@@ -299,12 +249,12 @@ fn checks(measured: &[Measured], shared_keys: Option<u64>) -> Vec<Check> {
         Some((_, worst)) => found.push(worst),
         None => found.push(check("little", Verdict::Skipped, "no window was long enough for 100 rounds")),
     }
-    let ratios: Vec<(f64, f64)> = measured.iter().map(|one| (one.connections(), one.hit_ratio())).collect();
+    let ratios: Vec<(f64, f64)> = measured.iter().map(|one| (one.connections, one.hit_ratio())).collect();
     found.push(hits::steady(&ratios));
     if let Some(first) = measured.first() {
         let sets = first.run.verbs.iter().find(|verb| verb.name == "set").map_or(0, |verb| verb.count);
         let expected = match shared_keys {
-            Some(keys) => hits::shared_stream(sets as f64 / first.connections(), keys as f64),
+            Some(keys) => hits::shared_stream(sets as f64 / first.connections, keys as f64),
             None => 1.0,
         };
         let check = hits::model(first.hit_ratio(), expected);
@@ -314,7 +264,7 @@ fn checks(measured: &[Measured], shared_keys: Option<u64>) -> Vec<Check> {
     let best = measured.iter().max_by(|a, b| a.run.rate().total_cmp(&b.run.rate()));
     if let Some(best) = best.filter(|_| measured.len() > 1) {
         let n_star = crate::stats::curve::n_star(best.run.rate(), least);
-        let check = queueing::past_knee(best.connections(), n_star);
+        let check = queueing::past_knee(best.connections, n_star);
         // That the highest rate needs many connections is how it is, and no flaw of the run.
         let verdict = if check.verdict == Verdict::Fail { Verdict::Warn } else { check.verdict };
         found.push(Check { verdict, message: format!("at the highest rate: {}", check.message), ..check });
@@ -329,12 +279,13 @@ mod tests {
 
     /// A closed loop of `n` that answers at `rate` and finds `hits` of 100 keys.
     fn measured(n: usize, rate: u64, hits: u64) -> Measured {
-        let mean_ns = connections(n) as f64 / rate as f64 * 1e9;
+        let connections = (HOSTS * THREADS * n) as f64;
+        let mean_ns = connections / rate as f64 * 1e9;
         let mut get = Verb { name: "get".into(), count: rate, hits, misses: 100 - hits, ..Verb::default() };
         get.response.record_n(mean_ns as u64, rate);
         let second = Interval { count: rate, response: get.response.clone(), ..Interval::default() };
         let run = Run { seconds: 1.0, verbs: vec![get], intervals: vec![second], ..Run::default() };
-        Measured { n, run }
+        Measured { n, connections, run }
     }
 
     #[test]
@@ -373,7 +324,7 @@ mod tests {
         assert_eq!(curve.points.len(), 3);
         assert!(curve.knee.is_some() && curve.max_rate.is_some());
         // 8: 224 connections at 200 K/s are 1.12 ms; 1: 0.28 ms.
-        let lines = summary::lines(&curve);
+        let lines = summary::lines(&curve, (HOSTS * THREADS) as f64);
         assert_eq!(lines.rate_below, 100_000.0);
         assert!((lines.mean_ms_below - 0.28).abs() < 0.01);
         assert_eq!(lines.best_n, 40);

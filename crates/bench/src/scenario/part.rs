@@ -31,6 +31,9 @@ impl Part {
 
     /// Adds a table.
     pub fn table(&mut self, title: &str, columns: &[&str], rows: Vec<Vec<String>>) {
+        if rows.iter().flatten().any(|cell| cell.ends_with(" !")) {
+            self.note("a figure with ! is not certified: the checks of its run name the reason");
+        }
         let title = format!("{}: {title}", self.name);
         self.tables.push(table(&title, columns, rows));
     }
@@ -89,6 +92,11 @@ pub fn row<const N: usize>(cells: [&dyn std::fmt::Display; N]) -> Vec<String> {
     cells.iter().map(ToString::to_string).collect()
 }
 
+/// A figure, with the mark of one whose run is not certified.
+pub fn marked(figure: String, is_certified: bool) -> String {
+    if is_certified { figure } else { format!("{figure} !") }
+}
+
 /// Checks as a table: for those of figures that others published, which say nothing of our runs.
 pub fn verdicts(title: &str, checks: &[Check]) -> Table {
     let word = |verdict| match verdict {
@@ -107,12 +115,20 @@ mod tests {
     use crate::checks::check;
 
     #[test]
+    fn a_figure_that_is_not_certified_is_marked_and_the_mark_is_explained() {
+        let mut part = Part::new("php-loop");
+        part.table("ours", &["a"], vec![row([&marked("1".to_string(), false)])]);
+        assert_eq!(part.tables[0].rows, [["1 !"]]);
+        assert!(part.notes[0].contains("not certified"), "{:?}", part.notes);
+    }
+
+    #[test]
     fn a_part_is_named_in_the_document() {
         let mut part = Part::new("php-loop");
         part.check_of("larder", check("rate", Verdict::Fail, "wrong"));
         part.note("skipped");
         part.note("skipped");
-        part.table("ours", &["a"], vec![row([&1])]);
+        part.table("ours", &["a"], vec![row([&marked("1".to_string(), true)])]);
         assert!(!part.is_certified() && !part.is_wrong());
         let mut document = Document::default();
         part.add_to(&mut document);

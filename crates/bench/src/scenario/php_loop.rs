@@ -7,7 +7,7 @@ mod seed;
 use super::part::{row, table};
 use super::server::{Make, Server, Setup, Ssd};
 use super::trace::SetThenGet;
-use super::{GivenPeer, Halt, Scenario, Stage, Wanted};
+use super::{GivenPeer, Halt, Scenario, Stage, Target, Wanted};
 use crate::checks::{self, check, figure, labels};
 use crate::engine::{Address, Load, Unseen, Verify};
 use crate::result::{Run, Verdict};
@@ -145,24 +145,6 @@ struct Found {
     operations: u64,
     start_s: f64,
     seconds: f64,
-}
-
-/// The server of a loop.
-#[derive(Clone, Debug)]
-enum Target {
-    /// Started anew for the loop.
-    Ours(Make),
-    /// One that runs already.
-    Given(GivenPeer),
-}
-
-impl Target {
-    fn name(&self) -> &str {
-        match self {
-            Self::Ours(make) => make.name(),
-            Self::Given(peer) => &peer.name,
-        }
-    }
 }
 
 /// One loop against one server, by this program or by PHP.

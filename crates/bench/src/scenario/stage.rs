@@ -5,10 +5,11 @@ use super::server::{Listen, Make, Place, Server, Setup};
 use super::wanted::Wanted;
 use super::{Host, Part, Run as Runner, host};
 use crate::engine::{self, Address, Observer, Plan};
-use crate::fleet::PlanOf;
+use crate::fleet::{Fleet, PlanOf};
 use crate::result::Run;
 use crate::watch::{Process, Targets};
 use std::cell::Cell;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -23,12 +24,16 @@ pub struct Options {
     pub larder: PathBuf,
     /// The peers to compare it with; those that are not installed are skipped by name.
     pub peers: Vec<Peer>,
-    /// Servers that run already, to compare with in `php-loop` and `counter-shootout`.
+    /// Servers that run already, to compare with.
     pub given_peers: Vec<GivenPeer>,
     /// Keeps the document's flaws where that means something.
     pub as_seed: bool,
     /// A MongoDB for `counter-shootout`.
     pub mongodb: Option<String>,
+    /// The hosts that make the load of `memtier-sweep`, in place of namespaces or processes of this one.
+    pub fleet: Option<Fleet>,
+    /// Where the servers listen for them, if that is not loopback.
+    pub listen: Option<Ipv4Addr>,
     /// What the user chose: servers, sizes, counts.
     pub wanted: Wanted,
 }

@@ -19,6 +19,10 @@ pub struct Wanted {
     pub count: Option<u64>,
     /// Numbers of connections a thread.
     pub per_thread: Vec<usize>,
+    /// Numbers of threads of a server, to see how it scales with them.
+    pub server_threads: Vec<usize>,
+    /// Numbers of server processes of one thread that share the keys, to see how they scale.
+    pub processes: Vec<usize>,
     /// Times that a round trip to the remote server is made longer by; zero for the way as it is.
     pub distances: Vec<Duration>,
     /// The program that drives Larder's client.

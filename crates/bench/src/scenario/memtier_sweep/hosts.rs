@@ -1,11 +1,12 @@
-//! The hosts that make the load: seven network namespaces, or seven processes, or one process that stands for
-//! all.
+//! The hosts that make the load: those of the user, seven network namespaces, seven processes, or one process that
+//! stands for all.
 
-use super::HOSTS;
+use super::{HOSTS, THREADS};
 use crate::fleet::Fleet;
 use crate::scenario::netns::Netns;
 use crate::scenario::{Halt, Stage};
-use crate::transport::{Program, Transport, host};
+use crate::transport::host::{self, Place};
+use crate::transport::{Program, Transport};
 use std::net::Ipv4Addr;
 
 /// The hosts that make the load.
@@ -13,7 +14,10 @@ use std::net::Ipv4Addr;
 pub struct Hosts {
     fleet: Option<Fleet>,
     /// Kept for its end.
-    netns: Option<Netns>,
+    _netns: Option<Netns>,
+    listen: Ipv4Addr,
+    /// Whether all of them are this machine.
+    are_here: bool,
 }
 
 impl Hosts {
@@ -24,12 +28,22 @@ impl Hosts {
                 "one process with 4 threads stands for {HOSTS} hosts of 4 threads: the shared stream of keys \
                  has to be made in one place"
             ));
-            return Ok(Self { fleet: None, netns: None });
+            return Ok(Self { fleet: None, _netns: None, listen: Ipv4Addr::LOCALHOST, are_here: true });
+        }
+        if let Some(fleet) = stage.options.fleet.clone() {
+            stage.part.note(format!("{} hosts of --hosts make the load; {HOSTS} there", fleet.hosts.len()));
+            let are_here = fleet.hosts.iter().all(|host| host.place == Place::Local);
+            let listen = stage.options.listen.unwrap_or(Ipv4Addr::LOCALHOST);
+            return Ok(Self { fleet: Some(fleet), _netns: None, listen, are_here });
         }
         let here =
             std::env::current_exe().map_err(|error| Halt::Failed(format!("this program's path: {error}")))?;
         let program = Program::There(here.display().to_string());
-        let netns = match Netns::new(stage.host, HOSTS as u8) {
+        let made = match stage.options.given().is_empty() {
+            true => Netns::new(stage.host, HOSTS as u8),
+            false => Err("they would not reach a server that runs already".to_string()),
+        };
+        let netns = match made {
             Ok(netns) => {
                 stage
                     .part
@@ -49,7 +63,8 @@ impl Hosts {
         };
         let hosts = host::parse(&list).map_err(Halt::Failed)?;
         let transport = Transport::parse(&transport).map_err(Halt::Failed)?;
-        Ok(Self { fleet: Some(Fleet { hosts, transport, program }), netns })
+        let listen = netns.as_ref().map_or(Ipv4Addr::LOCALHOST, |netns| netns.middle);
+        Ok(Self { fleet: Some(Fleet { hosts, transport, program }), _netns: netns, listen, are_here: true })
     }
 
     /// The fleet; none when this process does it alone.
@@ -59,6 +74,16 @@ impl Hosts {
 
     /// Where a server has to listen for them.
     pub fn server(&self) -> Ipv4Addr {
-        self.netns.as_ref().map_or(Ipv4Addr::LOCALHOST, |netns| netns.middle)
+        self.listen
+    }
+
+    /// Whether all of them are this machine, so that they have its CPUs.
+    pub fn are_here(&self) -> bool {
+        self.are_here
+    }
+
+    /// Connections of all hosts, with `n` on each thread.
+    pub fn connections(&self, n: usize) -> usize {
+        self.fleet.as_ref().map_or(HOSTS, |fleet| fleet.hosts.len()) * THREADS * n
     }
 }

@@ -1,7 +1,8 @@
 //! The sentences of the document, from its points and from ours: highest rate, rates below 1 ms, what to go
 //! on with.
 
-use super::{Measured, Series, connections, seed};
+use super::hosts::Hosts;
+use super::{Measured, Series, seed};
 use crate::checks::figure;
 use crate::result::{Curve, Point, Slo};
 use crate::scenario::Stage;
@@ -13,7 +14,7 @@ const SLO: Slo = Slo { quantile: 0.0, bound_ns: 1_000_000 };
 
 /// The curve of one series.
 pub(super) fn curve(name: &str, measured: &[Measured]) -> Curve {
-    let runs: Vec<_> = measured.iter().map(|one| (one.connections(), &one.run)).collect();
+    let runs: Vec<_> = measured.iter().map(|one| (one.connections, &one.run)).collect();
     sweep::curve(&format!("memtier-sweep {name}"), "connections", &runs, Some(SLO))
 }
 
@@ -32,7 +33,8 @@ pub(super) struct Lines {
     pub n_star: f64,
 }
 
-pub(super) fn lines(curve: &Curve) -> Lines {
+/// Of a curve whose n = 1 has `each` connections.
+pub(super) fn lines(curve: &Curve, each: f64) -> Lines {
     let Some(best) = curve.points.iter().max_by(|a, b| a.rate.total_cmp(&b.rate)) else {
         return Lines::default();
     };
@@ -43,7 +45,7 @@ pub(super) fn lines(curve: &Curve) -> Lines {
     Lines {
         best_rate: best.rate,
         best_ms: best.mean_ns / 1e6,
-        best_n: (best.at / connections(1) as f64).round() as usize,
+        best_n: (best.at / each).round() as usize,
         rate_below: below.iter().map(|point| point.rate).fold(0.0, f64::max),
         mean_rate_below: of(|point| point.rate),
         mean_ms_below: of(|point| point.mean_ns) / 1e6,
@@ -52,7 +54,7 @@ pub(super) fn lines(curve: &Curve) -> Lines {
 }
 
 /// The document's sentences beside ours, one series a row.
-pub(super) fn table(stage: &mut Stage<'_>, curves: &[Curve], all: &[(Series, Vec<Measured>)]) {
+pub(super) fn table(stage: &mut Stage<'_>, hosts: &Hosts, curves: &[Curve], all: &[(Series, Vec<Measured>)]) {
     let (rate, ms, _) = seed::HIGHEST;
     let (mean_rate, mean_ms) = seed::BELOW;
     let n_star = curve::n_star(430_000.0, seed::POINTS[0].mean_ms * 1e6);
@@ -61,7 +63,7 @@ pub(super) fn table(stage: &mut Stage<'_>, curves: &[Curve], all: &[(Series, Vec
         .chain([figure(rate), figure(mean_rate), figure(mean_ms), figure(n_star.round())]);
     let mut rows: Vec<Vec<String>> = vec![document.collect()];
     for (curve, (series, _)) in curves.iter().zip(all) {
-        let of = lines(curve);
+        let of = lines(curve, hosts.connections(1) as f64);
         let cell = |value: f64| if value > 0.0 { figure(value) } else { "none".to_string() };
         rows.push(vec![
             series.name(),
