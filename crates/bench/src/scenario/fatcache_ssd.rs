@@ -21,14 +21,14 @@ pub const SCENARIO: Scenario = Scenario {
     question: "How many sets and gets of 100 bytes a second does a cache on SSD answer, one server and \
                eight?",
     runs: "8 Larder servers with --ssd-share 1/8 to 8/8 of one file, then one alone, then memcached with its \
-           SSD tier: 100 connections each that set at 1000/s and get at 40/s, 100-byte values, keys in the \
+           SSD tier, and a server of the user's: 100 connections each that set at 1000/s and get at 40/s, 100-byte values, keys in the \
            order they were stored; RAM so small that gets come from the SSD; the device watched as by \
            iostat.",
     fixes: "Where this host is slower than the rate of the document, the rate is 60 % of what it can do, so \
             that latency is service and not a queue; gets read what has left RAM, and a row in which RAM \
             served more than 5 % is not called SSD; percentiles carry their right names.",
     document: seed::tables,
-    takes: &["--count", "--sizes"],
+    takes: &["--server", "--count", "--sizes"],
     weight: 0.25,
     play,
 };
@@ -48,7 +48,8 @@ const KEYS_MAX: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Arrangement {
     name: &'static str,
-    make: Make,
+    /// None for the server that runs already.
+    make: Option<Make>,
     servers: u32,
     /// The least and the most keys of each server: enough to leave RAM, and to fit the SSD.
     keys: (u64, u64),
@@ -62,7 +63,7 @@ struct Arrangement {
 const ARRANGEMENTS: [Arrangement; 3] = [
     Arrangement {
         name: "larder x8",
-        make: Make::Larder,
+        make: Some(Make::Larder),
         servers: 8,
         keys: (30_000, 250_000),
         value_bytes: VALUE_BYTES,
@@ -71,7 +72,7 @@ const ARRANGEMENTS: [Arrangement; 3] = [
     },
     Arrangement {
         name: "larder alone",
-        make: Make::Larder,
+        make: Some(Make::Larder),
         servers: 1,
         keys: (40_000, KEYS_MAX),
         value_bytes: VALUE_BYTES,
@@ -80,7 +81,7 @@ const ARRANGEMENTS: [Arrangement; 3] = [
     },
     Arrangement {
         name: "extstore alone",
-        make: Make::Extstore,
+        make: Some(Make::Extstore),
         servers: 1,
         // It keeps the key and header of each item in RAM, some 150 bytes with all that goes with it: more
         // keys would push the oldest out, fewer would all stay in RAM.
@@ -91,28 +92,39 @@ const ARRANGEMENTS: [Arrangement; 3] = [
     },
 ];
 
+/// The server that runs already, with the keys of one alone. Its RAM and its SSD are its own.
+const GIVEN: Arrangement =
+    Arrangement { name: "server", make: None, memory_mib: 0, ssd_mib: 0, ..ARRANGEMENTS[1] };
+
 /// The results of an arrangement.
 #[derive(Clone, Debug)]
 struct Found {
     arrangement: Arrangement,
     keys: u64,
-    /// The rate of all servers in a closed loop.
+    /// The rate of all servers in a closed loop, and whether that of sets is certified.
     set_most: f64,
+    is_set_most_certified: bool,
     get_most: f64,
     set: Option<Run>,
     get: Option<Run>,
-    /// Gets answered from RAM and from the SSD, while gets were measured.
-    hits: (f64, f64),
+    /// Gets answered from RAM and from the SSD, while gets were measured; none if the server does not tell.
+    hits: Option<(f64, f64)>,
 }
 
 impl Found {
     fn new(arrangement: Arrangement) -> Self {
-        let (keys, set_most, get_most, hits) = (0, 0.0, 0.0, (0.0, 0.0));
-        Self { arrangement, keys, set_most, get_most, set: None, get: None, hits }
+        let (keys, set_most, get_most, is_set_most_certified) = (0, 0.0, 0.0, true);
+        let (set, get, hits) = (None, None, None);
+        Self { arrangement, keys, set_most, is_set_most_certified, get_most, set, get, hits }
     }
 }
 
 impl Arrangement {
+    /// Whether it is Larder, started here: nothing can be measured without it.
+    fn is_our_larder(self) -> bool {
+        self.make == Some(Make::Larder)
+    }
+
     /// Bytes of an item, roughly.
     fn item_bytes(self) -> u32 {
         self.value_bytes + BESIDES_BYTES
@@ -124,7 +136,7 @@ impl Arrangement {
         let keys = count.map_or(self.keys, |count| (count, count));
         let mut wanted = Self { keys, value_bytes: value_bytes.unwrap_or(self.value_bytes), ..self };
         let more = keys.1.saturating_sub(self.keys.1);
-        let key_bytes = if self.make == Make::Extstore { EXTSTORE_KEY_BYTES } else { KEY_BYTES };
+        let key_bytes = if self.make == Some(Make::Extstore) { EXTSTORE_KEY_BYTES } else { KEY_BYTES };
         wanted.memory_mib += (more * key_bytes).div_ceil(MIB);
         let stored = keys.1 * u64::from(wanted.item_bytes()) * u64::from(self.servers);
         wanted.ssd_mib = wanted.ssd_mib.max((stored + stored / 4).div_ceil(MIB));
@@ -135,7 +147,9 @@ impl Arrangement {
 fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let makes = stage.makes(&[Make::Extstore]);
     let (count, size) = (stage.options.wanted.count, stage.options.wanted.sizes.first().copied());
-    let todo = ARRANGEMENTS.into_iter().filter(|one| makes.contains(&one.make));
+    let given = stage.options.wanted.server.as_ref().map(|_| GIVEN);
+    let is_wanted = |one: &Arrangement| one.make.is_some_and(|make| makes.contains(&make));
+    let todo = ARRANGEMENTS.into_iter().filter(is_wanted).chain(given);
     let todo: Vec<Arrangement> = todo.map(|one| one.wanted(count, size)).collect();
     let mut found: Vec<Found> = Vec::new();
     let mut played = Ok(());
@@ -144,7 +158,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
         stage.step(at + 1, todo.len(), &format!("{}: starting", one.name));
         match phases::measure(stage, *one, time, &mut found) {
             Ok(()) => {}
-            Err(Halt::Failed(why)) if one.make != Make::Larder => {
+            Err(Halt::Failed(why)) if !one.is_our_larder() => {
                 stage.part.note(format!("{} skipped: {why}", one.name));
             }
             Err(halt) => {
@@ -163,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_is_stored_is_more_than_ram_and_fits_the_ssd() {
-        for one in ARRANGEMENTS.into_iter().filter(|one| one.make == Make::Larder) {
+        for one in ARRANGEMENTS.into_iter().filter(|one| one.is_our_larder()) {
             let (least, most) = one.keys;
             let share_bytes = one.ssd_mib * MIB / u64::from(one.servers);
             assert!(most * u64::from(one.item_bytes()) < share_bytes, "{}", one.name);

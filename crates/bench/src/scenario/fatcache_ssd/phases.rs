@@ -5,7 +5,7 @@ use super::{Arrangement, CONNECTIONS, Found, together};
 use crate::checks::figure;
 use crate::engine::{Arrival, Load, Plan, Verify, WhenFull};
 use crate::result::Run;
-use crate::scenario::server::{Make, Server};
+use crate::scenario::server::Make;
 use crate::scenario::trace::Walk;
 use crate::scenario::{Halt, Stage};
 use crate::workload::{Mix, Pattern, Sizes, Workload};
@@ -84,7 +84,7 @@ impl Phases<'_> {
         let mut fill = self.plans(stage, "fill");
         for plan in &mut fill {
             (plan.load, plan.duration) = match one.make {
-                Make::Extstore => (open(EXTSTORE_KEEPS_RATE), STORE_MOST),
+                Some(Make::Extstore) => (open(EXTSTORE_KEEPS_RATE), STORE_MOST),
                 _ => (Load::Closed { pipeline: 1 }, self.part(STORE_SHARE)),
             };
             plan.requests = Some(one.keys.1);
@@ -100,6 +100,7 @@ impl Phases<'_> {
         }
         self.found.keys = fewest(&run);
         self.found.set_most = run.rate();
+        self.found.is_set_most_certified = run.is_certified();
         Ok(())
     }
 
@@ -113,7 +114,7 @@ impl Phases<'_> {
             plan.duration = self.part(SETS_SHARE);
             plan.workload.keys = self.found.keys.max(1);
         }
-        sets[0].watch.device = Some(self.servers.file().display().to_string());
+        sets[0].watch.device = self.servers.device();
         let set = together::measure(stage, &sets)?;
         let each = set.hosts.iter().map(|host| host.count).max().unwrap_or(set.count());
         self.found.set = Some(set);
@@ -145,11 +146,11 @@ impl Phases<'_> {
             plan.load = open(rate / f64::from(self.one.servers));
             plan.duration = self.part(GETS_SHARE);
         }
-        rated[0].watch.device = Some(self.servers.file().display().to_string());
+        rated[0].watch.device = self.servers.device();
         let before = self.servers.hits();
         let run = together::measure(stage, &rated);
         let after = self.servers.hits();
-        self.found.hits = (after.0 - before.0, after.1 - before.1);
+        self.found.hits = before.zip(after).map(|(before, after)| (after.0 - before.0, after.1 - before.1));
         self.found.get = Some(run?);
         Ok(())
     }
@@ -166,8 +167,8 @@ impl Phases<'_> {
 
     /// A plan for each server, to run at the same time.
     fn plans(&self, stage: &Stage<'_>, name: &str) -> Vec<Plan> {
-        let plan = |server: &Server| {
-            let mut plan = stage.plan(&format!("{} {name}", self.one.name), server);
+        let mut plans = self.servers.plans(stage, &format!("{} {name}", self.one.name));
+        for plan in &mut plans {
             plan.connections = CONNECTIONS;
             plan.workload = Workload {
                 keys: self.one.keys.1,
@@ -178,9 +179,8 @@ impl Phases<'_> {
                 mix: Mix::ratio(1, 0),
                 ..Workload::default()
             };
-            plan
-        };
-        self.servers.servers.iter().map(plan).collect()
+        }
+        plans
     }
 }
 

@@ -5,7 +5,7 @@ use super::{CONNECTIONS, Found, device, mcperf, seed};
 use crate::checks::{check, figure, hosts, labels, queueing};
 use crate::result::{Check, Run, Verdict};
 use crate::scenario::Stage;
-use crate::scenario::part::row;
+use crate::scenario::part::{marked, row};
 use crate::scenario::server::Make;
 
 /// More than this share from RAM is no test of an SSD.
@@ -46,11 +46,17 @@ pub(super) fn report(stage: &mut Stage<'_>, found: &mut [Found]) {
         "the document had one machine for the servers and one for the load, and an SSD of 600 GB; here the \
          servers share one file on the device of this host, read with O_DIRECT by Larder",
     );
-    if found.iter().any(|one| one.arrangement.make == Make::Extstore) {
+    if found.iter().any(|one| one.arrangement.make == Some(Make::Extstore)) {
         stage.part.note(format!(
             "extstore is filled at {} sets a second, and that is its most here: it drops what comes faster",
             figure(EXTSTORE_KEEPS_RATE)
         ));
+    }
+    if found.iter().any(|one| one.arrangement.make.is_none()) {
+        stage.part.note(
+            "server runs already: it has the RAM, the SSD and the threads that it has, keeps the keys mcp:*, and its \
+             device is not watched",
+        );
     }
     stage
         .part
@@ -62,23 +68,27 @@ fn summary(stage: &mut Stage<'_>, found: &[Found]) {
         vec![row([&"document x8", &"1,000,000", &"93,532", &"-", &"4,000", &"32,000", &"-", &"1.0"])];
     for one in found {
         let rate = |run: &Option<Run>| run.as_ref().map_or(0.0, Run::rate);
+        let is_sound = |run: &Option<Run>| run.as_ref().is_none_or(Run::is_certified);
         let servers = f64::from(one.arrangement.servers);
         let get = rate(&one.get);
         let found = device::reads_a_get(one);
         let reads = found.map_or("-".to_string(), |reads| figure(device::hundredths(reads)));
-        let share = ram_share(one.hits);
+        let share = one.hits.and_then(ram_share);
         // The page cache is RAM, whatever the server's own counters say.
         let has_read = found.is_none_or(|reads| reads >= READS_MIN);
         let is_ssd = share.is_some_and(|share| share <= RAM_MAX) && has_read;
-        let name =
-            if is_ssd { one.arrangement.name.to_string() } else { format!("{} (RAM)", one.arrangement.name) };
+        let name = match is_ssd {
+            true => one.arrangement.name.to_string(),
+            false if one.hits.is_none() => format!("{} (RAM or SSD)", one.arrangement.name),
+            false => format!("{} (RAM)", one.arrangement.name),
+        };
         rows.push(row([
             &name,
             &figure(one.keys as f64),
-            &figure((rate(&one.set) / servers).round()),
-            &figure((one.set_most / servers).round()),
-            &figure((get / servers).round()),
-            &figure(get.round()),
+            &marked(figure((rate(&one.set) / servers).round()), is_sound(&one.set)),
+            &marked(figure((one.set_most / servers).round()), one.is_set_most_certified),
+            &marked(figure((get / servers).round()), is_sound(&one.get)),
+            &marked(figure(get.round()), is_sound(&one.get)),
             &share.map_or("-".to_string(), |share| figure((share * 1000.0).round() / 10.0)),
             &reads,
         ]));
@@ -131,13 +141,17 @@ fn load(stage: &Stage<'_>, one: &Found, run: &Run) -> Vec<Check> {
 
 /// Checks that RAM served few of the gets.
 fn tier(one: &Found) -> Check {
-    let Some(share) = ram_share(one.hits) else {
+    let Some(hits) = one.hits else {
+        let message = "the server has no counters that tell RAM from SSD: its gets may be from either";
+        return check("ssd", Verdict::Skipped, message);
+    };
+    let Some(share) = ram_share(hits) else {
         return check("ssd", Verdict::Fail, "no get was answered from any tier");
     };
     let is_ssd = share <= RAM_MAX;
     let verdict = match one.arrangement.make {
         _ if is_ssd => Verdict::Pass,
-        Make::Larder => Verdict::Fail,
+        Some(Make::Larder) => Verdict::Fail,
         _ => Verdict::Warn,
     };
     let more = if is_ssd { "" } else { ": this is no figure of an SSD, and the table says RAM" };
@@ -153,7 +167,7 @@ fn device_reads(one: &Found, get: &Run) -> Check {
     };
     let found = queueing::reads_per_get(reads, get.rate(), READS_MIN);
     // The page cache of another's design is no fault of the measurement.
-    let keeps_verdict = one.arrangement.make == Make::Larder || found.verdict != Verdict::Fail;
+    let keeps_verdict = one.arrangement.is_our_larder() || found.verdict != Verdict::Fail;
     Check { verdict: if keeps_verdict { found.verdict } else { Verdict::Warn }, ..found }
 }
 
