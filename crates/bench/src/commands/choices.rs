@@ -23,7 +23,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "sizes", help_heading = "Loops")]
     value: Option<PathBuf>,
     /// Iterations of a loop, in all rounds together [default: 50k]; items of php-loop, keys of memtier-sweep and of
-    /// each server of fatcache-ssd
+    /// each server of fatcache-ssd, increments of counter-shootout at each number of threads
     #[arg(long, value_name = "N", value_parser = count, help_heading = "Loops")]
     count: Option<u64>,
     /// Times to add to a round trip to the remote server [default: 0,0.5ms,2ms]

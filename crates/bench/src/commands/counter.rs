@@ -3,6 +3,7 @@
 
 use super::{Exit, Failure, output};
 use crate::counter::entry::Entry;
+use crate::counter::measure::Length;
 use crate::counter::self_check::self_check;
 use crate::counter::shootout::{self, Contestant, Outcome, Plan};
 use crate::counter::store::{Kind, Options, Sql};
@@ -45,6 +46,10 @@ pub struct Args {
     #[arg(short, long, default_value = "2s", value_name = "TIME", value_parser = parse_time)]
     duration: Duration,
 
+    /// End each measurement after this many increments of all threads together, if that is sooner
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
+    count: Option<u64>,
+
     /// How often; the table shows the median
     #[arg(long, default_value_t = 1, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -82,7 +87,7 @@ pub struct Args {
 
 /// Numbers of threads, in the order to try them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Threads(Vec<u32>);
+pub(super) struct Threads(pub Vec<u32>);
 
 /// Runs the command.
 pub fn run(args: Args) -> Exit {
@@ -102,7 +107,7 @@ pub fn run(args: Args) -> Exit {
     }
     let plan = Plan {
         threads: args.threads.0.clone(),
-        duration: args.duration,
+        length: Length { duration: args.duration, increments: args.count },
         repeat: args.repeat,
         calibrates: !args.no_calibrate,
         options: Options { sql: args.sql, timeout: args.timeout },
@@ -293,7 +298,11 @@ fn parse_count(text: &str) -> Result<u64, String> {
     parse::count(text).ok().filter(is_fit).ok_or_else(|| format!("{text:?} is no number of 2 to 1g"))
 }
 
-fn parse_threads(text: &str) -> Result<Threads, String> {
+/// Reads `1-10`, `1,2,4` or both.
+///
+/// # Errors
+/// It is neither, or a number is not one of 1 to 1000.
+pub(super) fn parse_threads(text: &str) -> Result<Threads, String> {
     let wrong = || format!("{text:?} is neither a range such as 1-10 nor a list such as 1,2,4, of 1 to 1000");
     let number = |text: &str| text.parse::<u32>().ok().filter(|number| (1..=1000).contains(number));
     let mut threads = Vec::new();

@@ -1,6 +1,7 @@
 //! `larder-bench scenario`: the five published benchmarks, made again.
 
 use super::agent::plan_of;
+use super::counter::{Threads, parse_threads};
 use super::{Exit, Failure, choices, hosts, output};
 use crate::net::Address;
 use crate::report;
@@ -70,6 +71,9 @@ struct RunArgs {
     /// Numbers of connections a thread for memtier-sweep, such as 1:40:1 or 1,8,40
     #[arg(long, value_name = "NUMBERS", value_parser = per_thread)]
     per_thread: Option<Values>,
+    /// Numbers of threads that increment, for counter-shootout: 1-10, or 1,2,4
+    #[arg(long, value_name = "RANGE", value_parser = parse_threads)]
+    threads: Option<Threads>,
     /// Numbers of threads of a server, for memtier-sweep, such as 1,2,4
     #[arg(long, value_name = "NUMBERS", value_parser = server_threads)]
     server_threads: Option<Values>,
@@ -89,7 +93,7 @@ struct RunArgs {
     #[arg(long)]
     as_seed: bool,
     /// A server that runs already: HOST, HOST:PORT or unix:PATH. The remote one
-    /// of perl-tiers; one more row of php-loop, memtier-sweep and counter-shootout
+    /// of perl-tiers; one more row of each other scenario
     #[arg(long, value_name = "ADDRESS", value_parser = choices::address, help_heading = "Loops")]
     server: Option<Address>,
     /// Values and counts of scenarios
@@ -216,6 +220,7 @@ fn start(args: &RunArgs, width: usize) -> Result<Exit, Failure> {
     let more = [
         ("--peer", !args.given_peers.is_empty()),
         ("--per-thread", args.per_thread.is_some()),
+        ("--threads", args.threads.is_some()),
         ("--server-threads", args.server_threads.is_some()),
         ("--processes", args.processes.is_some()),
         ("--hosts", args.hosts.are_given()),
@@ -315,6 +320,7 @@ impl RunArgs {
             values.iter().flat_map(|values| &values.0).map(|n| *n as usize).collect()
         };
         wanted.per_thread = numbers(&self.per_thread);
+        wanted.threads = self.threads.iter().flat_map(|threads| threads.0.clone()).collect();
         wanted.server_threads = numbers(&self.server_threads);
         wanted.processes = numbers(&self.processes);
         let options = Options {

@@ -1,6 +1,6 @@
 //! The most increments a second that the threads of this host can ask for, against a server that does nothing.
 
-use super::measure::measure;
+use super::measure::{Length, measure};
 use super::store::{Kind, Options};
 use crate::calibrate::NullProcess;
 use crate::engine::{self, Ceiling};
@@ -38,7 +38,7 @@ fn find(options: Options, kind: Kind, threads: u32, stop: &AtomicBool) -> Option
     let server = NullProcess::start(&std::env::current_exe().ok()?, &shape).ok()?;
     let store = kind.open(&server.address.to_string(), options).ok()?;
     // The null server does not count, so only the rate is used, not the verdict on its answers.
-    let rate = |_| measure(&*store, threads, REPEAT, stop).ok().map(|round| round.rate());
+    let rate = |_| measure(&*store, threads, Length::of(REPEAT), stop).ok().map(|round| round.rate());
     let mut rates: Vec<f64> = (0..REPEATS).map_while(rate).collect();
     rates.sort_by(f64::total_cmp);
     Ceiling::of_repeats(&rates)

@@ -16,6 +16,29 @@ use std::time::{Duration, Instant};
 /// This many refusals on end, and a client gives up.
 const REFUSALS_MAX: u32 = 100;
 
+/// How long a measurement takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Length {
+    /// The time, at most.
+    pub duration: Duration,
+    /// The increments of all threads together, at most; none for no bound but the time.
+    pub increments: Option<u64>,
+}
+
+impl Length {
+    /// Bounded by time alone.
+    pub fn of(duration: Duration) -> Self {
+        Self { duration, increments: None }
+    }
+
+    /// The bound of one of several threads.
+    fn share(self, thread: u32, threads: u32) -> Self {
+        let (thread, threads) = (u64::from(thread), u64::from(threads.max(1)));
+        let part = |all: u64| all / threads + u64::from(thread < all % threads);
+        Self { increments: self.increments.map(part), ..self }
+    }
+}
+
 /// The result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Round {
@@ -84,12 +107,7 @@ impl Round {
 }
 
 /// Measures one store. An error means that it did not even begin.
-pub fn measure(
-    store: &dyn Store,
-    threads: u32,
-    duration: Duration,
-    stop: &AtomicBool,
-) -> Result<Round, Error> {
+pub fn measure(store: &dyn Store, threads: u32, length: Length, stop: &AtomicBool) -> Result<Round, Error> {
     let mut workers = Vec::new();
     for _ in 0..threads {
         let mut worker = store.connect()?;
@@ -105,7 +123,9 @@ pub fn measure(
         let start = &start;
         let running: Vec<_> = workers
             .into_iter()
-            .map(|worker| scope.spawn(move || Run::of(worker, start, origin, duration, stop)))
+            .zip(0..)
+            .map(|(worker, at)| (worker, length.share(at, threads)))
+            .map(|(worker, length)| scope.spawn(move || Run::of(worker, start, origin, length, stop)))
             .collect();
         running.into_iter().map(|run| run.join().expect("a client does not panic")).collect()
     });
@@ -115,8 +135,9 @@ pub fn measure(
     let mut latency = Latency::new();
     let (mut refused, mut problem, mut is_whole) = (0, None, true);
     let mut generator = Generator::default();
+    let mut used = Vec::new();
     for run in runs {
-        cpu::add_thread(&mut generator, run.used, 0, duration.as_secs_f64());
+        used.push(run.used);
         began_ns = began_ns.min(run.began_ns);
         ended_ns = ended_ns.max(run.client.log.last().map_or(0, |op| op.end_ns));
         latency.add(&run.latency);
@@ -125,6 +146,10 @@ pub fn measure(
         problem = problem.or(run.problem);
         history.clients.push(run.client);
     }
+    let seconds = ended_ns.saturating_sub(began_ns) as f64 / 1e9;
+    // A number of increments may be there long before the time is over.
+    let window_s = if seconds > 0.0 { seconds } else { length.duration.as_secs_f64() };
+    used.into_iter().for_each(|used| cpu::add_thread(&mut generator, used, 0, window_s));
     match store.read() {
         Ok(found) => history.final_read = Some(found),
         Err(error) => {
@@ -133,7 +158,7 @@ pub fn measure(
         }
     }
     Ok(Round {
-        seconds: ended_ns.saturating_sub(began_ns) as f64 / 1e9,
+        seconds,
         answered: history.answered(),
         latency,
         refused,
@@ -158,29 +183,29 @@ struct Run {
 }
 
 impl Run {
-    /// Increments until the time is over, and keeps what the thread used meanwhile.
+    /// Increments until its length is over, and keeps what the thread used meanwhile.
     fn of(
         worker: Box<dyn Worker>,
         start: &Barrier,
         origin: Instant,
-        duration: Duration,
+        length: Length,
         stop: &AtomicBool,
     ) -> Self {
         start.wait();
         let at_begin = Used::now();
-        let run = Self::until_the_end(worker, origin, duration, stop);
+        let run = Self::until_the_end(worker, origin, length, stop);
         Self { used: (at_begin, Used::now()), ..run }
     }
 
     fn until_the_end(
         mut worker: Box<dyn Worker>,
         origin: Instant,
-        duration: Duration,
+        length: Length,
         stop: &AtomicBool,
     ) -> Self {
         let now_ns = || origin.elapsed().as_nanos() as u64;
         let began_ns = now_ns();
-        let end_ns = began_ns + duration.as_nanos() as u64;
+        let end_ns = began_ns + length.duration.as_nanos() as u64;
         let mut run = Self {
             client: Client::default(),
             latency: Latency::new(),
@@ -193,7 +218,8 @@ impl Run {
         let mut refusals = 0;
         loop {
             let start_ns = now_ns();
-            if start_ns >= end_ns || stop.load(Ordering::Relaxed) {
+            let is_done = length.increments.is_some_and(|most| run.latency.count() >= most);
+            if is_done || start_ns >= end_ns || stop.load(Ordering::Relaxed) {
                 return run;
             }
             match worker.increment() {
@@ -272,7 +298,7 @@ mod tests {
 
     fn round(fail_at: u64, failure: Failure) -> Round {
         let store = Fake { counter: Arc::default(), fail_at, failure };
-        measure(&store, 3, Duration::from_millis(50), &AtomicBool::new(false)).expect("it begins")
+        measure(&store, 3, Length::of(Duration::from_millis(50)), &AtomicBool::new(false)).expect("it begins")
     }
 
     #[test]
@@ -319,11 +345,24 @@ mod tests {
     }
 
     #[test]
+    fn increments_of_a_given_number_are_shared_and_end_the_round() {
+        let failure = Failure::Lost(String::new());
+        for (threads, count) in [(3, 100), (4, 2), (1, 7)] {
+            let store = Fake { counter: Arc::default(), fail_at: u64::MAX, failure: failure.clone() };
+            let length = Length { duration: Duration::from_secs(60), increments: Some(count) };
+            let round = measure(&store, threads, length, &AtomicBool::new(false)).expect("it begins");
+            assert_eq!((round.answered, round.is_whole), (count, true), "{threads} threads");
+            assert!(round.seconds < 30.0 && round.check().verdict == Verdict::Pass, "{round:?}");
+        }
+    }
+
+    #[test]
     fn a_stop_ends_it_at_once() {
         let store =
             Fake { counter: Arc::default(), fail_at: u64::MAX, failure: Failure::Lost(String::new()) };
         let began = Instant::now();
-        let round = measure(&store, 1, Duration::from_secs(60), &AtomicBool::new(true)).expect("it begins");
+        let length = Length::of(Duration::from_secs(60));
+        let round = measure(&store, 1, length, &AtomicBool::new(true)).expect("it begins");
         assert!(began.elapsed() < Duration::from_secs(10) && round.is_whole);
     }
 }

@@ -3,12 +3,11 @@
 
 use super::ceilings::Ceilings;
 use super::entry::Entry;
-use super::measure::{Round, measure};
+use super::measure::{Length, Round, measure};
 use super::store::{Error, Kind, Options, Store};
 use crate::engine::Ceiling;
 use crate::result::Counter;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -18,7 +17,7 @@ pub struct Plan {
     /// Numbers of threads, in the order to try them.
     pub threads: Vec<u32>,
     /// How long each measurement takes.
-    pub duration: Duration,
+    pub length: Length,
     /// How often each is made.
     pub repeat: u32,
     /// How to talk to the stores.
@@ -95,7 +94,7 @@ pub fn run(contestants: Vec<Contestant>, plan: &Plan, stop: &AtomicBool, progres
                 let label = &contestant.entry.label;
                 progress(at, total, label, threads);
                 let ceiling = ceilings.of(contestant.entry.kind, threads, stop);
-                let failed = match measure(&*contestant.store, threads, plan.duration, stop) {
+                let failed = match measure(&*contestant.store, threads, plan.length, stop) {
                     Ok(round) => {
                         if let Err(violation) = &round.verdict {
                             let noun = if threads == 1 { "thread" } else { "threads" };

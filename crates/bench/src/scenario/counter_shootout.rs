@@ -3,12 +3,13 @@
 mod databases;
 mod seed;
 
-use super::part::row;
+use super::part::{marked, row};
 use super::server::{Make, Server, Setup};
 use super::stage::GivenPeer;
 use super::{Halt, Scenario, Stage};
 use crate::checks::{check, figure};
 use crate::counter::entry::Entry;
+use crate::counter::measure::Length;
 use crate::counter::shootout::{self, Contestant, Outcome, Plan};
 use crate::counter::store::{Kind, NO_DRIVERS, Options, Sql};
 use crate::result::{Counter, Verdict};
@@ -27,7 +28,7 @@ pub const SCENARIO: Scenario = Scenario {
             not; a counter that is wrong on purpose has to be caught; databases increment in one statement \
             (as in the document, with --as-seed).",
     document: seed::tables,
-    takes: &["--server", "--peer"],
+    takes: &["--server", "--peer", "--count", "--threads"],
     weight: 0.20,
     play,
 };
@@ -38,6 +39,8 @@ const LEAST: Duration = Duration::from_millis(200);
 const MOST: Duration = Duration::from_secs(600);
 /// Databases take a while to be made; with less than this they are left out.
 const DATABASES_S: f64 = 12.0;
+/// Numbers of threads beside each other: with more, and rates of millions, a table is wider than a terminal.
+const COLUMNS_MAX: usize = 4;
 /// Numbers of threads, those first that tell most.
 const THREADS: [u32; 10] = [1, 10, 4, 2, 7, 3, 5, 8, 6, 9];
 /// Under this many threads a lost update is all but certain.
@@ -86,8 +89,9 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     if let Some(server) = servers.first() {
         broken(stage, server, options)?;
     }
-    let (threads, duration) = rounds(stage.left(), contestants.len());
-    let plan = Plan { threads: threads.clone(), duration, repeat: 1, calibrates: false, options };
+    let (threads, duration) = rounds(stage.left(), contestants.len(), &stage.options.wanted.threads);
+    let length = Length { duration, increments: stage.options.wanted.count };
+    let plan = Plan { threads: threads.clone(), length, repeat: 1, calibrates: false, options };
     let tell = |at: usize, total: usize, store: &str, threads: u32| {
         stage.step(at, total, &format!("{store}, {threads} threads"));
     };
@@ -118,9 +122,14 @@ fn databases(stage: &mut Stage<'_>) -> Result<Databases, Halt> {
     Databases::start(stage)
 }
 
-/// Which numbers of threads fit into the time, and how long each store gets at each.
-fn rounds(time: Duration, stores: usize) -> (Vec<u32>, Duration) {
+/// Which numbers of threads fit into the time, and how long each store gets at each. Those that the user chose are all
+/// measured, if shortly.
+fn rounds(time: Duration, stores: usize, chosen: &[u32]) -> (Vec<u32>, Duration) {
     let each = time.as_secs_f64() / stores.max(1) as f64;
+    if !chosen.is_empty() {
+        let seconds = (each / chosen.len() as f64).clamp(LEAST.as_secs_f64(), MOST.as_secs_f64());
+        return (chosen.to_vec(), Duration::from_secs_f64(seconds));
+    }
     let count = ((each / 0.5) as usize).clamp(3, THREADS.len());
     let seconds = (each / count as f64).clamp(LEAST.as_secs_f64(), MOST.as_secs_f64());
     let mut threads = THREADS[..count].to_vec();
@@ -134,8 +143,13 @@ fn broken(stage: &mut Stage<'_>, server: &Server, options: Options) -> Result<()
     let entry =
         Entry { label: "broken-rmw".to_string(), kind: Kind::BrokenRmw, address: server.address.to_string() };
     let contestant = Contestant::prepare(entry, options).map_err(|error| Halt::Failed(error.to_string()))?;
-    let plan =
-        Plan { threads: vec![BROKEN_THREADS], duration: BROKEN, repeat: 1, calibrates: false, options };
+    let plan = Plan {
+        threads: vec![BROKEN_THREADS],
+        length: Length::of(BROKEN),
+        repeat: 1,
+        calibrates: false,
+        options,
+    };
     let outcome = shootout::run(vec![contestant], &plan, stage.stop, &mut |_, _, _, _| {});
     stage.go_on()?;
     let found = match outcome.violations.first() {
@@ -146,9 +160,11 @@ fn broken(stage: &mut Stage<'_>, server: &Server, options: Options) -> Result<()
     Ok(())
 }
 
-/// The rate of a store at a number of threads.
-fn rate(counters: &[Counter], store: &str, threads: u32) -> Option<f64> {
-    counters.iter().find(|one| one.store == store && one.threads == threads).map(|one| one.rate)
+/// The rate of a store at a number of threads, as a cell of a table.
+fn rate(counters: &[Counter], store: &str, threads: u32) -> String {
+    let found = counters.iter().find(|one| one.store == store && one.threads == threads);
+    let shown = |one: &Counter| marked(figure(one.rate.round()), one.is_certified());
+    found.map_or_else(|| "-".to_string(), shown)
 }
 
 fn stores(counters: &[Counter]) -> Vec<String> {
@@ -164,18 +180,16 @@ fn stores(counters: &[Counter]) -> Vec<String> {
 fn report(stage: &mut Stage<'_>, outcome: &Outcome, threads: &[u32], duration: Duration) {
     stage.part.tables.extend(seed::tables());
     let stores = stores(&outcome.counters);
-    let mut columns = vec!["threads".to_string()];
-    // A dash does not let a heading stand over two lines.
-    columns.extend(stores.iter().map(|store| store.replace('-', " ")));
-    let mut rows = Vec::new();
-    for threads in threads {
-        let cells = stores.iter().map(|store| {
-            rate(&outcome.counters, store, *threads).map_or("-".to_string(), |rate| figure(rate.round()))
-        });
-        rows.push(std::iter::once(threads.to_string()).chain(cells).collect());
+    for threads in threads.chunks(threads.len().div_ceil(threads.len().div_ceil(COLUMNS_MAX).max(1)).max(1)) {
+        let mut columns = vec!["store, threads".to_string()];
+        columns.extend(threads.iter().map(u32::to_string));
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let cells = |store: &String| {
+            let rates = threads.iter().map(|threads| rate(&outcome.counters, store, *threads));
+            std::iter::once(store.clone()).chain(rates).collect()
+        };
+        stage.part.table("increments a second, ours", &columns, stores.iter().map(cells).collect());
     }
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    stage.part.table("increments a second, ours", &columns, rows);
     beside(stage, outcome, &stores, threads);
     for store in &stores {
         let rows: Vec<&Counter> = outcome.counters.iter().filter(|one| one.store == *store).collect();
@@ -185,7 +199,7 @@ fn report(stage: &mut Stage<'_>, outcome: &Outcome, threads: &[u32], duration: D
             Some(one) => check(
                 "linearizable",
                 Verdict::Fail,
-                format!("{} threads: {}", one.threads, one.check.message),
+                format!("{}: {}", in_words(one.threads), one.check.message),
             ),
             None if rows.iter().any(|one| one.check.verdict == Verdict::Warn) => check(
                 "linearizable",
@@ -214,13 +228,19 @@ fn report(stage: &mut Stage<'_>, outcome: &Outcome, threads: &[u32], duration: D
         }
     };
     stage.part.note(statements);
+    let most = stage.options.wanted.count;
+    let most = most.map_or(String::new(), |most| format!(" or {} increments", figure(most as f64)));
     stage.part.note(format!(
-        "{:.1} s for each store and number of threads (10 minutes there), threads {}; the document's client \
-         was Ruby, whose threads take turns: its curves fall with threads because of that",
+        "{:.1} s{most} for each store and number of threads (10 minutes there), threads {}; the document's \
+         client was Ruby, whose threads take turns: its curves fall with threads because of that",
         duration.as_secs_f64(),
         threads.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     ));
     stage.part.counters.extend(outcome.counters.iter().cloned());
+}
+
+fn in_words(threads: u32) -> String {
+    if threads == 1 { "1 thread".to_string() } else { format!("{threads} threads") }
 }
 
 /// The first check of every load that a store's counters fail.
@@ -228,7 +248,7 @@ fn doubts(stage: &mut Stage<'_>, store: &str, rows: &[&Counter]) {
     let checks = rows.iter().flat_map(|one| one.checks.iter().map(move |check| (one.threads, check)));
     let mut failed = checks.filter(|(_, check)| check.verdict == Verdict::Fail);
     if let Some((threads, first)) = failed.next() {
-        let message = format!("{threads} threads: {}", first.message);
+        let message = format!("{}: {}", in_words(threads), first.message);
         stage.part.check_of(store, check(&first.name, Verdict::Fail, message));
     }
 }
@@ -240,11 +260,10 @@ fn beside(stage: &mut Stage<'_>, outcome: &Outcome, stores: &[String], threads: 
     for store in stores {
         let theirs = seed::line_of(store);
         let of = |threads: u32| {
-            theirs.map_or("-".to_string(), |line| figure(line.rates[threads as usize - 1].round()))
+            let rate = theirs.and_then(|line| line.rates.get(threads as usize - 1));
+            rate.map_or("-".to_string(), |rate| figure(rate.round()))
         };
-        let ours = |threads: u32| {
-            rate(&outcome.counters, store, threads).map_or("-".to_string(), |rate| figure(rate.round()))
-        };
+        let ours = |threads: u32| rate(&outcome.counters, store, threads);
         let best = outcome.counters.iter().filter(|one| one.store == *store);
         let best = best.max_by(|a, b| a.rate.total_cmp(&b.rate)).map_or(0, |one| one.threads);
         rows.push(row([
@@ -277,22 +296,28 @@ mod tests {
     #[test]
     fn rounds_fit_the_time() {
         for (seconds, stores) in [(2.0, 3), (15.0, 8), (180.0, 8), (3600.0, 8), (1e6, 8)] {
-            let (threads, each) = rounds(Duration::from_secs_f64(seconds), stores);
+            let (threads, each) = rounds(Duration::from_secs_f64(seconds), stores, &[]);
             assert!(threads.len() >= 3 && threads.is_sorted() && threads[0] == 1, "{threads:?}");
             let whole = each.as_secs_f64() * threads.len() as f64 * stores as f64;
             assert!(whole <= seconds.max(0.6 * stores as f64) + 0.01, "{seconds}: {whole}");
         }
-        assert_eq!(rounds(Duration::from_secs(180), 8).0.len(), 10);
+        assert_eq!(rounds(Duration::from_secs(180), 8, &[]).0.len(), 10);
         // Ten minutes each, as in the document, where the budget allows.
-        let (threads, each) = rounds(Duration::from_secs(8 * 6_000), 8);
+        let (threads, each) = rounds(Duration::from_secs(8 * 6_000), 8, &[]);
         assert_eq!((threads.len(), each), (10, Duration::from_secs(600)));
+        let (threads, each) = rounds(Duration::from_secs(24), 2, &[1, 16]);
+        assert_eq!(
+            (threads, each),
+            (vec![1, 16], Duration::from_secs(6)),
+            "those of the user are all measured"
+        );
     }
 
     #[test]
     fn a_row_is_found_by_store_and_threads() {
         let one = Counter { store: "larder".into(), threads: 4, rate: 7.0, ..Counter::default() };
-        assert_eq!(rate(std::slice::from_ref(&one), "larder", 4), Some(7.0));
-        assert_eq!(rate(std::slice::from_ref(&one), "larder", 5), None);
+        assert_eq!(rate(std::slice::from_ref(&one), "larder", 4), "7");
+        assert_eq!(rate(std::slice::from_ref(&one), "larder", 5), "-");
         assert_eq!(stores(&[one.clone(), one]), ["larder"]);
     }
 }

@@ -15,10 +15,12 @@ pub struct Wanted {
     pub sizes: Vec<u32>,
     /// A file whose content is the value, in place of generated ones of some size.
     pub value: Option<PathBuf>,
-    /// Iterations of a loop, or its keys.
+    /// Iterations of a loop, its keys, or increments of a counter.
     pub count: Option<u64>,
     /// Numbers of connections a thread.
     pub per_thread: Vec<usize>,
+    /// Numbers of threads that increment a counter.
+    pub threads: Vec<u32>,
     /// Numbers of threads of a server, to see how it scales with them.
     pub server_threads: Vec<usize>,
     /// Numbers of server processes of one thread that share the keys, to see how they scale.
