@@ -283,10 +283,10 @@ pub struct Reply<'a> {
 /// The content of a piece of a reply.
 #[derive(Debug, PartialEq)]
 pub enum What<'a> {
-    /// A key was found, and this is its value.
-    Value(Whose<'a>, &'a [u8]),
+    /// A key was found, and this is its value, with its client flags where the protocol has them.
+    Value(Whose<'a>, &'a [u8], Option<u32>),
     /// The same, with the unique number of the value.
-    Unique(Whose<'a>, &'a [u8], u64),
+    Unique(Whose<'a>, &'a [u8], Option<u32>, u64),
     /// It was done: stored, counted, removed, touched.
     Done,
     /// It was counted, and this is the new value.
@@ -410,6 +410,11 @@ fn number(digits: &[u8]) -> Option<u64> {
     digits
         .iter()
         .try_fold(0u64, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u64::from(digit - b'0')))
+}
+
+/// Client flags in decimal; flags that do not fit are none that were stored.
+fn flags_of(digits: &[u8]) -> Option<u32> {
+    number(digits).map(|flags| u32::try_from(flags).unwrap_or(u32::MAX))
 }
 
 /// Continues a line that was ended by a flag, and ends it again.

@@ -165,6 +165,19 @@ fn wrong_values_are_found() {
 }
 
 #[test]
+fn client_flags_that_were_not_stored_are_found() {
+    let _turn = turn();
+    for mix in ["get=10,set=1", "gat=3,set=1", "cas=3,set=1"] {
+        let mut plan = plan(fake::start(Fault::Flags(50)));
+        (plan.requests, plan.duration) = (Some(10_000), Duration::from_secs(60));
+        plan.workload.mix = mix.parse().expect("it is a mix");
+        let run = run(&plan);
+        assert_eq!(verdict(&run, "values"), Some(Verdict::Fail), "{mix}");
+        assert!(run.verified.examples.iter().any(|one| one.contains("client flags 0")), "{:?}", run.verified);
+    }
+}
+
+#[test]
 fn wrong_and_stale_values_of_gat_are_found() {
     let _turn = turn();
     for fault in [Fault::Flipped, Fault::Stale(50)] {

@@ -94,13 +94,13 @@ impl<'a> Reader<'a> {
         let answered = connection.replies(|asking, reply| {
             partial.ended.bytes += reply.consumed as u64;
             match &reply.what {
-                What::Value(whose, data) => {
+                What::Value(whose, data, flags) => {
                     partial.ended.hits += 1;
-                    partial.value(asking, whose, data, (encoder, rules), tally);
+                    partial.value(asking, whose, (data, *flags), (encoder, rules), tally);
                 }
-                What::Unique(whose, data, unique) => {
+                What::Unique(whose, data, flags, unique) => {
                     partial.ended.hits += 1;
-                    let version = partial.value(asking, whose, data, (encoder, rules), tally);
+                    let version = partial.value(asking, whose, (data, *flags), (encoder, rules), tally);
                     let basis = rules.ledger.basis(asking.flight.known, version, data.len());
                     steps.push(cas_of(asking, *unique, basis));
                 }
@@ -156,7 +156,7 @@ impl Partial {
         &mut self,
         asking: Asking<'_>,
         whose: &Whose<'_>,
-        data: &[u8],
+        value: (&[u8], Option<u32>),
         (encoder, rules): (&Encoder, &Rules<'_>),
         tally: &mut Tally,
     ) -> Option<u64> {
@@ -184,14 +184,14 @@ impl Partial {
         if !is_to_verify {
             return None;
         }
-        self.verify((key, asking.known(place)), data, (encoder, rules), tally)
+        self.verify((key, asking.known(place)), value, (encoder, rules), tally)
     }
 
     /// Verifies the value of a key, and returns the version of what a set or cas stored there.
     fn verify(
         &mut self,
         (key, known): (u64, Known),
-        data: &[u8],
+        (data, flags): (&[u8], Option<u32>),
         (encoder, rules): (&Encoder, &Rules<'_>),
         tally: &mut Tally,
     ) -> Option<u64> {
@@ -205,6 +205,11 @@ impl Partial {
         let told = format_args!("the value of key {key}, {} bytes,", data.len());
         if let Err(wrong) = verified {
             tally.wrong(|| format!("{told} {wrong}"));
+            return None;
+        }
+        let stored = encoder.items.flags(key);
+        if let Some(found) = flags.filter(|flags| *flags != stored) {
+            tally.wrong(|| format!("{told} has the client flags {found}, and was stored with {stored}"));
             return None;
         }
         let checked = if rules.has_additions {

@@ -67,6 +67,7 @@ pub(super) fn quieten(request: &mut [u8], place: u32) {
 
 pub(super) fn set_head(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32, expiry_s: u32) {
     let mut extras = [0; 8];
+    extras[..4].copy_from_slice(&names.flags(key).to_be_bytes());
     extras[4..].copy_from_slice(&expiry_s.to_be_bytes());
     header(out, SET, names.bytes(), &extras, bytes, 0);
     names.write(out, key);
@@ -149,6 +150,8 @@ struct Head {
     status: u16,
     opaque: u32,
     unique: u64,
+    /// The flags of a value, if it comes with some.
+    flags: Option<u32>,
     /// Where the value begins and ends.
     value: std::ops::Range<usize>,
 }
@@ -164,7 +167,8 @@ impl Head {
         }
         let key = usize::from(u16::from_be_bytes([input[2], input[3]]));
         let extras = usize::from(input[4]);
-        let body = u32::from_be_bytes([input[8], input[9], input[10], input[11]]);
+        let number = |at: usize| u32::from_be_bytes([input[at], input[at + 1], input[at + 2], input[at + 3]]);
+        let body = number(8);
         if u64::from(body) > VALUE_BYTES_MAX || (body as usize) < key + extras {
             return Err(Garbage::new("a length that cannot be", input));
         }
@@ -172,8 +176,9 @@ impl Head {
         Ok((input.len() >= end).then(|| Self {
             opcode: input[1],
             status: u16::from_be_bytes([input[6], input[7]]),
-            opaque: u32::from_be_bytes([input[12], input[13], input[14], input[15]]),
+            opaque: number(12),
             unique: input[16..HEADER].iter().fold(0, |unique, byte| unique << 8 | u64::from(*byte)),
+            flags: (extras == 4).then(|| number(HEADER)),
             value: HEADER + extras + key..end,
         }))
     }
@@ -205,9 +210,9 @@ pub(super) fn next(expected: Expected, input: &[u8]) -> Result<Option<Reply<'_>>
         return Err(Garbage::new("an opaque that was not sent", input));
     }
     let what = match (head.status, expected.verb) {
-        (0, Verb::Get) if several => What::Value(Whose::Index(head.opaque), value),
-        (0, Verb::Gets) => What::Unique(Whose::Only, value, head.unique),
-        (0, Verb::Get | Verb::Gat) => What::Value(Whose::Only, value),
+        (0, Verb::Get) if several => What::Value(Whose::Index(head.opaque), value, head.flags),
+        (0, Verb::Gets) => What::Unique(Whose::Only, value, head.flags, head.unique),
+        (0, Verb::Get | Verb::Gat) => What::Value(Whose::Only, value, head.flags),
         (0, Verb::Incr) => {
             value.try_into().map_or(What::Done, |value| What::Count(u64::from_be_bytes(value)))
         }

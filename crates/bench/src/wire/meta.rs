@@ -1,36 +1,45 @@
 //! memcached's meta commands. A get of several keys is a row of quiet gets with opaques, closed by `mn`.
 
-use super::{Expected, Garbage, Reply, Verb, What, Whose, block, flag, line, number, push_number, text};
+use super::{
+    Expected, Garbage, Reply, Verb, What, Whose, block, flag, flags_of, line, number, push_number, text,
+};
 use crate::workload::keys::Names;
 
 pub(super) fn get(out: &mut Vec<u8>, names: &Names, key: u64) {
     out.extend_from_slice(b"mg ");
     names.write(out, key);
-    out.extend_from_slice(b" v\r\n");
+    out.extend_from_slice(b" v f\r\n");
 }
 
 pub(super) fn get_unique(out: &mut Vec<u8>, names: &Names, key: u64) {
     out.extend_from_slice(b"mg ");
     names.write(out, key);
-    out.extend_from_slice(b" v c\r\n");
+    out.extend_from_slice(b" v f c\r\n");
 }
 
 pub(super) fn gets(out: &mut Vec<u8>, names: &Names, keys: &[u64]) {
     for (index, key) in keys.iter().enumerate() {
         out.extend_from_slice(b"mg ");
         names.write(out, *key);
-        out.extend_from_slice(b" v q O");
+        out.extend_from_slice(b" v f q O");
         push_number(out, index as u64);
         out.extend_from_slice(b"\r\n");
     }
     noop(out);
 }
 
-pub(super) fn set_head(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32, expiry_s: u32) {
+/// The line before a value, without its end: the key and the length.
+fn storage_line(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32) {
     out.extend_from_slice(b"ms ");
     names.write(out, key);
     out.push(b' ');
     push_number(out, u64::from(bytes));
+}
+
+pub(super) fn set_head(out: &mut Vec<u8>, names: &Names, key: u64, bytes: u32, expiry_s: u32) {
+    storage_line(out, names, key, bytes);
+    out.extend_from_slice(b" F");
+    push_number(out, u64::from(names.flags(key)));
     if expiry_s > 0 {
         out.extend_from_slice(b" T");
         push_number(out, u64::from(expiry_s));
@@ -50,8 +59,8 @@ pub(super) fn cas_head(
 }
 
 pub(super) fn add_head(out: &mut Vec<u8>, is_front: bool, names: &Names, key: u64, bytes: u32) {
-    set_head(out, names, key, bytes, 0);
-    flag(out, if is_front { b" MP" } else { b" MA" });
+    storage_line(out, names, key, bytes);
+    out.extend_from_slice(if is_front { b" MP\r\n" } else { b" MA\r\n" });
 }
 
 /// Closes a row of quiet requests.
@@ -89,7 +98,7 @@ pub(super) fn touch(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
 pub(super) fn gat(out: &mut Vec<u8>, names: &Names, key: u64, expiry_s: u32) {
     out.extend_from_slice(b"mg ");
     names.write(out, key);
-    out.extend_from_slice(b" v T");
+    out.extend_from_slice(b" v f T");
     push_number(out, u64::from(expiry_s));
     out.extend_from_slice(b"\r\n");
 }
@@ -141,11 +150,13 @@ fn value<'a>(
     let Some(bytes) = words.next().and_then(number) else {
         return Err(Garbage::new("a value without its length", input));
     };
-    let mut given = |sign| words.find_map(|word: &[u8]| word.strip_prefix(sign)).and_then(number);
+    let given = |sign: &[u8]| words.clone().find_map(|word: &[u8]| word.strip_prefix(sign));
+    let flags = given(b"f").and_then(flags_of);
+    let given = |sign: &[u8]| given(sign).and_then(number);
     if expected.verb == Verb::Gets {
         let unique = given(b"c").ok_or_else(|| Garbage::new("a value without its unique number", input))?;
         let Some((data, next)) = block(input, next, bytes)? else { return Ok(None) };
-        let what = What::Unique(Whose::Only, data, unique);
+        let what = What::Unique(Whose::Only, data, flags, unique);
         return Ok(Some(Reply { consumed: next, what, is_last: true }));
     }
     let whose = if expected.keys > 1 {
@@ -158,5 +169,5 @@ fn value<'a>(
         Whose::Only
     };
     let Some((data, next)) = block(input, next, bytes)? else { return Ok(None) };
-    Ok(Some(Reply { consumed: next, what: What::Value(whose, data), is_last: expected.keys == 1 }))
+    Ok(Some(Reply { consumed: next, what: What::Value(whose, data, flags), is_last: expected.keys == 1 }))
 }

@@ -128,7 +128,7 @@ impl Progress {
                 } else {
                     let bytes = number(rest).ok_or_else(garbage)?;
                     let Some((data, next)) = block(input, next, bytes)? else { return Ok(None) };
-                    (What::Value(whose, data), next)
+                    (What::Value(whose, data, None), next)
                 };
                 self.index += 1;
                 let is_last = !several || self.index == expected.keys;

@@ -11,6 +11,10 @@ fn encoder(protocol: Protocol) -> Encoder {
     Encoder { protocol, items, counters, pool: Pool::new() }
 }
 
+fn flags(key: u64) -> u32 {
+    encoder(Text).items.flags(key)
+}
+
 fn said(protocol: Protocol, ask: impl Fn(&Encoder, &mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     ask(&encoder(protocol), &mut out);
@@ -45,8 +49,8 @@ fn read(protocol: Protocol, expected: Expected, reply: &[u8], split: usize) -> R
         while let Some(piece) = decoder.next(expected, &reply[at..end])? {
             at += piece.consumed;
             match piece.what {
-                What::Value(whose, data) => seen.push(Seen::Value(number(whose), data.to_vec())),
-                What::Unique(whose, data, unique) => {
+                What::Value(whose, data, _) => seen.push(Seen::Value(number(whose), data.to_vec())),
+                What::Unique(whose, data, _, unique) => {
                     seen.push(Seen::Unique(number(whose), data.to_vec(), unique));
                 }
                 What::Exists => seen.push(Exists),
@@ -228,7 +232,7 @@ fn resp_cases() -> Vec<Case> {
 fn a_gat_carries_its_expiry() {
     let asked = |protocol, expiry_s| said(protocol, |encoder, out| encoder.gat(out, 7, expiry_s));
     assert_eq!(asked(Text, 60), r"gat 60 k:007\r\n");
-    assert_eq!(asked(Meta, 60), r"mg k:007 v T60\r\n");
+    assert_eq!(asked(Meta, 60), r"mg k:007 v f T60\r\n");
     assert!(asked(Binary, 60).starts_with(r"\x80\x1d\x00\x05\x04") && asked(Binary, 60).ends_with("<k:007"));
     assert_eq!(asked(Resp2, 60), r"*4\r\n$5\r\nGETEX\r\n$5\r\nk:007\r\n$2\r\nEX\r\n$2\r\n60\r\n");
     assert_eq!(asked(Resp2, 0), r"*3\r\n$5\r\nGETEX\r\n$5\r\nk:007\r\n$7\r\nPERSIST\r\n");
@@ -336,22 +340,23 @@ fn a_counter_is_asked_for_as_its_statement_says() {
 fn a_cas_names_the_number_and_an_addition_its_side() {
     let new = Value { bytes: 0, expiry_s: 60, version: 1 };
     let cas = |protocol| said(protocol, |encoder, out| encoder.cas(out, 7, 515, new));
-    assert_eq!(cas(Text), r"cas k:007 0 60 0 515\r\n\r\n");
-    assert_eq!(cas(Meta), r"ms k:007 0 T60 C515\r\n\r\n");
+    let seven = flags(7);
+    assert_eq!(cas(Text), format!(r"cas k:007 {seven} 60 0 515\r\n\r\n"));
+    assert_eq!(cas(Meta), format!(r"ms k:007 0 F{seven} T60 C515\r\n\r\n"));
     assert!(
         cas(Binary).contains(r"\x00\x00\x00\x00\x00\x00\x02\x03\x00\x00\x00\x00\x00\x00\x00<k:007"),
         "{}",
         cas(Binary)
     );
     let add = |protocol, is_front| said(protocol, |encoder, out| encoder.add(out, is_front, 7, new));
-    assert_eq!(add(Text, false), r"append k:007 0 0 0\r\n\r\n");
-    assert_eq!(add(Text, true), r"prepend k:007 0 0 0\r\n\r\n");
+    assert_eq!(add(Text, false), format!(r"append k:007 {seven} 0 0\r\n\r\n"));
+    assert_eq!(add(Text, true), format!(r"prepend k:007 {seven} 0 0\r\n\r\n"));
     assert_eq!(add(Meta, false), r"ms k:007 0 MA\r\n\r\n");
     assert_eq!(add(Meta, true), r"ms k:007 0 MP\r\n\r\n");
     assert!(add(Binary, false).starts_with(r"\x80\x0e\x00\x05\x00"));
     assert!(add(Binary, true).starts_with(r"\x80\x0f\x00\x05\x00"));
     assert_eq!(said(Text, |e, out| e.gets(out, 7)), r"gets k:007\r\n");
-    assert_eq!(said(Meta, |e, out| e.gets(out, 7)), r"mg k:007 v c\r\n");
+    assert_eq!(said(Meta, |e, out| e.gets(out, 7)), r"mg k:007 v f c\r\n");
 }
 
 #[test]
@@ -359,8 +364,10 @@ fn of_sets_in_a_row_the_last_alone_is_answered() {
     let empty = Value { bytes: 0, expiry_s: 0, version: 1 };
     let sets =
         |protocol| said(protocol, |encoder, out| encoder.sets(out, [(7, empty), (8, empty)].into_iter()));
-    assert_eq!(sets(Text), r"set k:007 0 0 0 noreply\r\n\r\nset k:008 0 0 0\r\n\r\n");
-    assert_eq!(sets(Meta), r"ms k:007 0 q\r\n\r\nms k:008 0 q\r\n\r\nmn\r\n");
+    let (seven, eight) = (flags(7), flags(8));
+    let text = format!(r"set k:007 {seven} 0 0 noreply\r\n\r\nset k:008 {eight} 0 0\r\n\r\n");
+    assert_eq!(sets(Text), text);
+    assert_eq!(sets(Meta), format!(r"ms k:007 0 F{seven} q\r\n\r\nms k:008 0 F{eight} q\r\n\r\nmn\r\n"));
     let mut binary = Vec::new();
     encoder(Binary).sets(&mut binary, [(7, empty), (8, empty)].into_iter());
     let heads: Vec<(u8, u8)> = [0, 37, 74].map(|at| (binary[at + 1], binary[at + 15])).into();
@@ -371,13 +378,16 @@ fn of_sets_in_a_row_the_last_alone_is_answered() {
 fn requests_are_what_the_protocols_say() {
     assert_eq!(said(Text, |e, out| e.get(out, &[7])), r"get k:007\r\n");
     assert_eq!(said(Text, |e, out| e.get(out, &[7, 8])), r"get k:007 k:008\r\n");
-    assert!(said(Text, |e, out| e.set(out, 7, 3, 60, 1)).starts_with(r"set k:007 0 60 3\r\n"));
+    let seven = flags(7);
+    let set = said(Text, |e, out| e.set(out, 7, 3, 60, 1));
+    assert!(set.starts_with(&format!(r"set k:007 {seven} 60 3\r\n")), "{set}");
     assert_eq!(said(Text, |e, out| e.incr(out, 7)), r"incr k:n007 1\r\n");
     assert_eq!(said(Text, |e, out| e.touch(out, 7, 5)), r"touch k:007 5\r\n");
-    assert_eq!(said(Meta, |e, out| e.get(out, &[7])), r"mg k:007 v\r\n");
-    let several = r"mg k:007 v q O0\r\nmg k:008 v q O1\r\nmn\r\n";
+    assert_eq!(said(Meta, |e, out| e.get(out, &[7])), r"mg k:007 v f\r\n");
+    let several = r"mg k:007 v f q O0\r\nmg k:008 v f q O1\r\nmn\r\n";
     assert_eq!(said(Meta, |e, out| e.get(out, &[7, 8])), several);
-    assert!(said(Meta, |e, out| e.set(out, 7, 3, 60, 1)).starts_with(r"ms k:007 3 T60\r\n"));
+    let set = said(Meta, |e, out| e.set(out, 7, 3, 60, 1));
+    assert!(set.starts_with(&format!(r"ms k:007 3 F{seven} T60\r\n")), "{set}");
     assert_eq!(said(Meta, |e, out| e.touch(out, 7, 5)), r"mg k:007 T5\r\n");
     assert_eq!(said(Resp2, |e, out| e.get(out, &[7])), r"*2\r\n$3\r\nGET\r\n$5\r\nk:007\r\n");
     let mget = r"*3\r\n$4\r\nMGET\r\n$5\r\nk:007\r\n$5\r\nk:008\r\n";
@@ -392,4 +402,25 @@ fn requests_are_what_the_protocols_say() {
     let mut set = Vec::new();
     encoder(Binary).set(&mut set, 7, 30, 60, 1);
     assert_eq!((set.len(), set[4], &set[8..12]), (24 + 8 + 5 + 30, 8, &[0, 0, 0, 43][..]));
+    assert_eq!(set[24..28], seven.to_be_bytes());
+}
+
+#[test]
+fn client_flags_come_with_a_value_and_differ_between_keys() {
+    let found = |protocol, verb, keys, reply: &[u8]| match Decoder::new(protocol)
+        .next(Expected { verb, keys }, reply)
+    {
+        Ok(Some(Reply { what: What::Value(_, _, flags) | What::Unique(_, _, flags, _), .. })) => flags,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(found(Text, Get, 1, b"VALUE k:007 42 1\r\nx\r\nEND\r\n"), Some(42));
+    assert_eq!(found(Text, Gets, 1, b"VALUE k:007 4294967295 1 9\r\nx\r\nEND\r\n"), Some(u32::MAX));
+    assert_eq!(found(Meta, Get, 1, b"VA 1 f7\r\nx\r\n"), Some(7));
+    assert_eq!(found(Meta, Gets, 1, b"VA 1 c5 f7\r\nx\r\n"), Some(7));
+    assert_eq!(found(Meta, Get, 2, b"VA 1 f7 O1\r\nx\r\n"), Some(7));
+    assert_eq!(found(Meta, Get, 1, b"VA 1\r\nx\r\n"), None);
+    assert_eq!(found(Binary, Get, 1, &binary(0, 0, 0, &[0, 0, 1, 2], b"x")), Some(258));
+    assert_eq!(found(Resp2, Get, 1, b"$1\r\nx\r\n"), None);
+    let all: std::collections::BTreeSet<u32> = (0..2000).map(flags).collect();
+    assert_eq!((all.len(), all.first(), all.last()), (99, Some(&1), Some(&99)));
 }

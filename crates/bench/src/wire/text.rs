@@ -1,6 +1,6 @@
 //! memcached's classic text protocol.
 
-use super::{Expected, Garbage, Reply, Verb, What, Whose, block, line, number, push_number};
+use super::{Expected, Garbage, Reply, Verb, What, Whose, block, flags_of, line, number, push_number};
 use crate::workload::keys::Names;
 
 pub(super) fn get(out: &mut Vec<u8>, names: &Names, keys: &[u64]) {
@@ -43,14 +43,14 @@ pub(super) fn add_head(out: &mut Vec<u8>, is_front: bool, names: &Names, key: u6
     out.extend_from_slice(b"\r\n");
 }
 
-/// The line before a value, without its end: the command with its blank, the key, no flags, expiry and length.
+/// The line before a value, without its end: the command with its blank, the key, its flags, expiry and length.
 fn storage_line(out: &mut Vec<u8>, command: &[u8], names: &Names, key: u64, (expiry_s, bytes): (u32, u32)) {
     out.extend_from_slice(command);
     names.write(out, key);
-    out.extend_from_slice(b" 0 ");
-    push_number(out, u64::from(expiry_s));
-    out.push(b' ');
-    push_number(out, u64::from(bytes));
+    for number in [names.flags(key), expiry_s, bytes] {
+        out.push(b' ');
+        push_number(out, u64::from(number));
+    }
 }
 
 /// A whole request that stores a short value for ever, by `set` or `add`.
@@ -133,15 +133,16 @@ fn value<'a>(
     next: usize,
 ) -> Result<Option<Reply<'a>>, Garbage> {
     let mut words = rest.split(|byte| *byte == b' ');
-    let (name, _flags, bytes) = (words.next(), words.next(), words.next().and_then(number));
+    let (name, flags, bytes) = (words.next(), words.next(), words.next().and_then(number));
+    let flags = flags.and_then(flags_of);
     let (Some(name), Some(bytes)) = (name, bytes) else {
         return Err(Garbage::new("a value without its length", input));
     };
     let Some((data, next)) = block(input, next, bytes)? else { return Ok(None) };
     let what = match (expected.verb, words.next().and_then(number)) {
-        (Verb::Gets, Some(unique)) => What::Unique(Whose::Name(name), data, unique),
+        (Verb::Gets, Some(unique)) => What::Unique(Whose::Name(name), data, flags, unique),
         (Verb::Gets, None) => return Err(Garbage::new("a value without its unique number", input)),
-        _ => What::Value(Whose::Name(name), data),
+        _ => What::Value(Whose::Name(name), data, flags),
     };
     if expected.keys > 1 {
         return Ok(Some(Reply { consumed: next, what, is_last: false }));

@@ -100,7 +100,15 @@ impl Names {
     pub fn hash(&self, key: u64) -> u64 {
         mix(self.prefix_hash ^ mix(key))
     }
+
+    /// The client flags of a key's value: 1 to 99, as short as those of most clients and never none.
+    pub fn flags(&self, key: u64) -> u32 {
+        (self.hash(key) % FLAGS_MAX) as u32 + 1
+    }
 }
+
+/// See [`Names::flags`].
+const FLAGS_MAX: u64 = 99;
 
 fn hash_of(prefix: &[u8], digits: usize) -> u64 {
     prefix.iter().fold(mix(digits as u64), |hash, byte| mix(hash ^ u64::from(*byte)))

@@ -23,6 +23,8 @@ pub enum Fault {
     Truncated,
     /// It gives out values with a bit turned over.
     Flipped,
+    /// It returns other client flags than were stored, once in so many gets.
+    Flags(u64),
     /// It closes every connection after so many requests.
     Dies(u64),
     /// It gives out the value before the last one, once in so many gets.
@@ -53,9 +55,10 @@ pub enum Fault {
     Mute(u64),
 }
 
-/// A stored value, the one before it, and its unique number.
+/// A stored value with its flags, the one before it, and its unique number.
 #[derive(Clone, Default)]
 struct Item {
+    flags: u32,
     value: Vec<u8>,
     older: Option<Vec<u8>>,
     unique: u64,
@@ -98,10 +101,11 @@ impl Shared {
         }
     }
 
-    fn put(&self, items: &mut Items<'_>, key: &str, value: Vec<u8>) {
+    fn put(&self, items: &mut Items<'_>, words: &[&str], value: Vec<u8>) {
         let unique = 1 + self.uniques.fetch_add(1, Ordering::Relaxed);
-        let older = items.remove(key.as_bytes()).map(|item| item.value);
-        items.insert(key.into(), Item { value, older, unique });
+        let older = items.remove(words[1].as_bytes()).map(|item| item.value);
+        let flags = words[2].parse().expect("flags are a number");
+        items.insert(words[1].into(), Item { flags, value, older, unique });
     }
 }
 
@@ -218,7 +222,7 @@ fn set(words: &[&str], data: Vec<u8>, number: u64, shared: &Shared) -> &'static 
         Fault::Forgets(every) if number.is_multiple_of(every) => {}
         Fault::DropsQuiet(every) if words.len() > 5 && number.is_multiple_of(every) => {}
         Fault::Removes(every) if number.is_multiple_of(every) => drop(items.remove(words[1].as_bytes())),
-        _ => shared.put(&mut items, words[1], data),
+        _ => shared.put(&mut items, words, data),
     }
     b"STORED\r\n"
 }
@@ -233,7 +237,7 @@ fn cas(words: &[&str], data: Vec<u8>, shared: &Shared) -> &'static [u8] {
         _ => is_same,
     };
     if stores {
-        shared.put(&mut items, words[1], data);
+        shared.put(&mut items, words, data);
     }
     let is_told = if shared.fault == Fault::StoresRefused { is_same } else { stores };
     if is_told { b"STORED\r\n" } else { b"EXISTS\r\n" }
@@ -250,7 +254,7 @@ fn add(words: &[&str], data: &[u8], number: u64, shared: &Shared) -> &'static [u
     let is_front = words[0] == "prepend" && shared.fault != Fault::AddsBehind;
     let (old, new) = (item.value.clone(), data.repeat(times));
     let value = if is_front { [new, old].concat() } else { [old, new].concat() };
-    shared.put(&mut items, words[1], value);
+    shared.put(&mut items, words, value);
     b"STORED\r\n"
 }
 
@@ -272,7 +276,11 @@ fn get(words: &[&str], number: u64, shared: &Shared, output: &mut Vec<u8>) -> bo
             _ => {}
         }
         let unique = if words[0] == "gets" { format!(" {}", item.unique) } else { String::new() };
-        output.extend_from_slice(format!("VALUE {key} 0 {}{unique}\r\n", value.len()).as_bytes());
+        let flags = match shared.fault {
+            Fault::Flags(every) if number.is_multiple_of(every) => 0,
+            _ => item.flags,
+        };
+        output.extend_from_slice(format!("VALUE {key} {flags} {}{unique}\r\n", value.len()).as_bytes());
         output.extend_from_slice(&value);
         output.extend_from_slice(b"\r\n");
     }

@@ -94,7 +94,7 @@ impl Answer {
     fn of(what: &What<'_>) -> Option<Self> {
         let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Some(match what {
-            What::Value(_, value) | What::Unique(_, value, _) => Self::Value(words(value)),
+            What::Value(_, value, _) | What::Unique(_, value, _, _) => Self::Value(words(value)),
             What::Count(value) => Self::Count(*value),
             What::Done => Self::Done,
             What::Miss => Self::Miss,
