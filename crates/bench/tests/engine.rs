@@ -170,7 +170,7 @@ fn client_flags_that_were_not_stored_are_found() {
     for mix in ["get=10,set=1", "gat=3,set=1", "cas=3,set=1"] {
         let mut plan = plan(fake::start(Fault::Flags(50)));
         (plan.requests, plan.duration) = (Some(10_000), Duration::from_secs(60));
-        plan.workload.mix = mix.parse().expect("it is a mix");
+        (plan.workload.mix, plan.workload.expiry_s) = (mix.parse().expect("it is a mix"), (60, 60));
         let run = run(&plan);
         assert_eq!(verdict(&run, "values"), Some(Verdict::Fail), "{mix}");
         assert!(run.verified.examples.iter().any(|one| one.contains("client flags 0")), "{:?}", run.verified);
@@ -338,6 +338,40 @@ fn one_liar_among_several_servers_is_found() {
     }
     let run = run(&shared(&[Fault::None, Fault::Dies(500), Fault::None]));
     assert!(run.cut_short.is_some());
+}
+
+#[test]
+fn connections_to_several_servers_are_replaced_each_by_itself() {
+    let _turn = turn();
+    for load in
+        [Load::Closed { pipeline: 1 }, Load::Closed { pipeline: 4 }, open(5_000.0, 1000, WhenFull::Wait)]
+    {
+        let mut plan = shared(&[Fault::None, Fault::None, Fault::None]);
+        (plan.requests, plan.load, plan.reconnect) = (Some(2_000), load, Some(10));
+        let run = run(&plan);
+        assert_eq!(count(&run, "get") + count(&run, "set"), 2_000, "{load}: {:?}", run.cut_short);
+        assert!((150..=200).contains(&count(&run, "connect")), "{load}: {}", count(&run, "connect"));
+        assert!(run.cut_short.is_none() && run.verified.wrong == 0 && run.verified.lost == 0, "{load}");
+    }
+}
+
+#[test]
+fn new_connections_alone_go_to_every_server() {
+    let _turn = turn();
+    for load in [Load::Closed { pipeline: 1 }, open(1_000.0, 1000, WhenFull::Wait)] {
+        let mut plan = shared(&[Fault::None, Fault::None, Fault::None]);
+        (plan.prefill, plan.load, plan.requests) = (false, load, Some(300));
+        plan.workload.mix = "connect=1".parse().expect("it is a mix");
+        let whole = run(&plan);
+        assert_eq!((count(&whole, "connect"), whole.count()), (300, 300), "{load}: {:?}", whole.cut_short);
+        // One of three that says nothing on later connections is waited for.
+        let mut mute = shared(&[Fault::None, Fault::None, Fault::Mute(9)]);
+        (mute.prefill, mute.load, mute.requests) = (false, load, Some(300));
+        mute.duration = Duration::from_secs(1);
+        mute.workload.mix = plan.workload.mix.clone();
+        let run = execute(&mute, &Unseen, &AtomicBool::new(false)).expect("it begins");
+        assert!(run.cut_short.is_some() || run.dropped > 0, "{load}");
+    }
 }
 
 #[test]

@@ -292,8 +292,11 @@ impl Plan {
     /// With several servers, a connection of a plan is one to each, and a request is of one key.
     fn check_servers(&self) -> Result<(), String> {
         let is_of_several_keys = self.workload.multi_get > 1 || self.workload.quiet_sets > 1;
-        if self.servers.is_some() && (is_of_several_keys || self.renews()) {
-            return Err("several servers: not with --multi-key-get, --noreply or new connections".to_string());
+        if self.servers.is_some() && is_of_several_keys {
+            return Err(
+                "several servers: not with --multi-key-get or --noreply, whose keys are of one server"
+                    .to_string(),
+            );
         }
         Ok(())
     }

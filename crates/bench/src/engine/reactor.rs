@@ -62,6 +62,8 @@ pub(super) struct Reactor<'a> {
     sets: Vec<QuietSet>,
     known: Vec<Known>,
     dirty: Vec<usize>,
+    /// The server of each client's next new connection, if every request is one.
+    next_server: Vec<usize>,
     trace: Option<Peekable<Box<dyn Iterator<Item = Record> + Send + 'a>>>,
 }
 
@@ -88,6 +90,8 @@ impl<'a> Reactor<'a> {
         }
         let (number, all) = plan.thread_of_all(thread);
         let (encoder, ledger) = common;
+        let servers = plan.server_count();
+        let next_server = (0..connections.len() / servers).map(|client| client % servers).collect();
         Ok(Self {
             plan,
             clock,
@@ -111,6 +115,7 @@ impl<'a> Reactor<'a> {
             sets: Vec::new(),
             known: Vec::new(),
             dirty: Vec::new(),
+            next_server,
             trace: plan.trace.as_ref().map(|trace| trace.part(number, all).peekable()),
         })
     }
@@ -268,14 +273,14 @@ impl<'a> Reactor<'a> {
     ) -> Result<(), String> {
         let index = self.client(index);
         while self.in_flight_of(index) < pipeline {
-            if self.is_used_up(index) {
-                if self.connections[index].in_flight() > 0 || offer.is_exhausted {
+            if let Some(used_up) = self.used_up(index) {
+                if self.connections[used_up].in_flight() > 0 || offer.is_exhausted {
                     break;
                 }
                 if self.plan.connects_only() && !offer.takes_one(now_ns) {
                     break;
                 }
-                self.renew(index, 0)?;
+                self.renew(used_up, 0)?;
                 continue;
             }
             if !offer.takes_one(now_ns) {
@@ -295,19 +300,28 @@ impl<'a> Reactor<'a> {
         Ok(())
     }
 
-    /// Whether a connection has to be replaced by a new one before the next request.
-    fn is_used_up(&self, index: usize) -> bool {
-        let most = if self.plan.connects_only() { Some(0) } else { self.plan.reconnect };
-        most.is_some_and(|most| self.connections[index].asked >= most)
+    /// The connection of a connection's client that has to be replaced by a new one before the client's next request.
+    /// If every request is a new connection, the servers have their turns.
+    fn used_up(&self, index: usize) -> Option<usize> {
+        let client = self.client(index);
+        if self.plan.connects_only() {
+            let servers = self.plan.server_count();
+            return Some(client + self.next_server[client / servers]);
+        }
+        let most = self.plan.reconnect?;
+        self.connections_of(client).find(|at| self.connections[*at].asked >= most)
     }
 
     /// Replaces a connection by a new one.
     fn renew(&mut self, index: usize, due_ns: u64) -> Result<(), String> {
         let now_ns = self.clock.now_ns();
+        let servers = self.plan.server_count();
+        self.next_server[index / servers] = (index % servers + 1) % servers;
         let connection = &mut self.connections[index];
         let renewed = connection.renew(self.plan.tls.as_ref(), self.encoder, due_ns, now_ns);
         renewed.map_err(|source| {
-            Error::Connect { address: self.plan.address.to_string(), source }.to_string()
+            let address = self.plan.address_of(index % servers).to_string();
+            Error::Connect { address, source }.to_string()
         })?;
         let data = epoll::EventData::new_u64(index as u64);
         epoll::add(&self.epoll, connection.as_fd(), data, epoll::EventFlags::IN | epoll::EventFlags::OUT)
@@ -454,7 +468,7 @@ impl<'a> Reactor<'a> {
             }
             self.late_ns.get_or_insert(now_ns - due_ns);
             let index = self.turn(offer);
-            let waits = self.is_used_up(index) && self.connections[index].in_flight() > 0;
+            let waits = self.used_up(index).is_some_and(|at| self.connections[at].in_flight() > 0);
             let is_full = self.connections_of(index).any(|at| self.connections[at].is_full());
             if self.in_flight >= max_in_flight as usize || is_full || waits {
                 if when_full == WhenFull::Wait {
@@ -501,7 +515,7 @@ impl<'a> Reactor<'a> {
         for _ in 0..count.min(PASSED_OVER_MAX) {
             offer.turn = if offer.turn + 1 >= count { 0 } else { offer.turn + 1 };
             let at = offer.turn * servers;
-            if !self.is_used_up(at) || self.connections[at].in_flight() == 0 {
+            if self.used_up(at).is_none_or(|at| self.connections[at].in_flight() == 0) {
                 break;
             }
         }
@@ -522,8 +536,8 @@ impl<'a> Reactor<'a> {
         if due_ns >= offer.begin_ns {
             offer.left = offer.left.map(|left| left - 1);
         }
-        if self.is_used_up(index) {
-            self.renew(index, due_ns)?;
+        if let Some(used_up) = self.used_up(index) {
+            self.renew(used_up, due_ns)?;
             if self.plan.connects_only() {
                 return Ok(());
             }
