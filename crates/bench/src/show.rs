@@ -15,6 +15,11 @@ pub fn count(count: u64) -> String {
     }
 }
 
+/// A number of threads with its noun.
+pub fn threads(threads: u32) -> String {
+    if threads == 1 { "1 thread".to_string() } else { format!("{threads} threads") }
+}
+
 /// A rate with three significant digits: `59.9 K/s`.
 pub fn rate(rate: f64) -> String {
     let (value, letter) = match rate {

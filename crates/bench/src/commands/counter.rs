@@ -9,6 +9,7 @@ use crate::counter::shootout::{self, Contestant, Outcome, Plan};
 use crate::counter::store::{Kind, Options, Sql};
 use crate::counter::table::{grouped, table};
 use crate::result::{Check, Counter, Document, Environment, Verdict};
+use crate::show;
 use crate::workload::parse;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -130,7 +131,7 @@ pub fn run(args: Args) -> Exit {
     let is_live = !args.quiet && io::stderr().is_terminal();
     let outcome = shootout::run(contestants, &plan, &stop, &mut |at, total, store, threads| {
         if is_live {
-            eprint!("\r\x1b[K{at}/{total} {store}, {threads} threads");
+            eprint!("\r\x1b[K{at}/{total} {store}, {}", show::threads(threads));
         }
     });
     if is_live {
@@ -181,7 +182,7 @@ fn doubts(outcome: &Outcome) -> Vec<String> {
     for counter in &outcome.counters {
         for check in counter.checks.iter().filter(|check| check.verdict == Verdict::Fail) {
             let Counter { store, threads, .. } = counter;
-            let words = || (format!("{store}, {threads} threads: {}", check.message), 0);
+            let words = || (format!("{store}, {}: {}", show::threads(*threads), check.message), 0);
             first.entry(check.name.as_str()).or_insert_with(words).1 += 1;
         }
     }

@@ -7,6 +7,7 @@ use super::measure::{Length, Round, measure};
 use super::store::{Error, Kind, Options, Store};
 use crate::engine::Ceiling;
 use crate::result::Counter;
+use crate::show;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What to measure.
@@ -97,8 +98,8 @@ pub fn run(contestants: Vec<Contestant>, plan: &Plan, stop: &AtomicBool, progres
                 let failed = match measure(&*contestant.store, threads, plan.length, stop) {
                     Ok(round) => {
                         if let Err(violation) = &round.verdict {
-                            let noun = if threads == 1 { "thread" } else { "threads" };
-                            outcome.violations.push(format!("{label}, {threads} {noun}: {violation}"));
+                            let words = format!("{label}, {}: {violation}", show::threads(threads));
+                            outcome.violations.push(words);
                         }
                         let failed = (!round.is_whole).then(|| failure(&round));
                         outcome.counters.push(counter(contestant, threads, ceiling, round));
@@ -108,7 +109,7 @@ pub fn run(contestants: Vec<Contestant>, plan: &Plan, stop: &AtomicBool, progres
                 };
                 let Some(why) = failed else { return true };
                 let address = shown(&contestant.entry.address);
-                outcome.failures.push(format!("{label} at {address}, {threads} threads: {why}"));
+                outcome.failures.push(format!("{label} at {address}, {}: {why}", show::threads(threads)));
                 false
             });
         }

@@ -82,7 +82,10 @@ fn counters(counters: &[Counter]) -> String {
             .filter(|counter| counter.is_certified() && counter.rate > 0.0)
             .max_by(|a, b| a.rate.total_cmp(&b.rate))
         {
-            parts.push((best.rate, format!("{store} {} ({} threads)", count(best.rate), best.threads)));
+            parts.push((
+                best.rate,
+                format!("{store} {} ({})", count(best.rate), crate::show::threads(best.threads)),
+            ));
         } else {
             doubtful.push(store);
         }
@@ -190,7 +193,7 @@ mod tests {
             sentences(&Document { counters: counters.to_vec(), ..Document::default() }).join("")
         };
         let counters = [counter(1, 100.0, Verdict::Pass), counter(2, 900.0, Verdict::Fail)];
-        assert_eq!(said(&counters), "Most increments a second: a 100 (1 threads)");
+        assert_eq!(said(&counters), "Most increments a second: a 100 (1 thread)");
         assert_eq!(said(&counters[1..]), "no rate may be quoted: a");
     }
 }

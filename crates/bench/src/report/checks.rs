@@ -2,6 +2,7 @@
 
 use super::text::escape;
 use crate::result::{Check, Document, Verdict};
+use crate::show::threads;
 use std::fmt::Write as _;
 
 /// More rows than this are left to `result.json`.
@@ -22,7 +23,7 @@ pub fn all(document: &Document) -> Vec<(String, &Check)> {
     let whole = document.checks.iter().map(|check| ("whole document".to_string(), check));
     let runs = document.runs.iter().flat_map(|run| run.checks.iter().map(|check| (run.label.clone(), check)));
     let counters = document.counters.iter().filter(|counter| !counter.check.name.is_empty());
-    let counters = counters.map(|c| (format!("{}, {} threads", c.store, c.threads), &c.check));
+    let counters = counters.map(|c| (format!("{}, {}", c.store, threads(c.threads)), &c.check));
     whole.chain(runs).chain(counters).collect()
 }
 

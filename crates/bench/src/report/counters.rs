@@ -33,9 +33,11 @@ pub fn section(counters: &[Counter]) -> String {
     threads.dedup();
     let mut columns = vec!["increments/s by threads".to_string()];
     columns.extend(threads.iter().map(u32::to_string));
+    // The mark makes a cell grey, see `tables`.
     let cell = |store: &String, threads: u32| {
         let found = measured.iter().find(|counter| counter.store == *store && counter.threads == threads);
-        found.map_or("-".to_string(), |counter| count(counter.rate))
+        let mark = |counter: &Counter| if counter.is_certified() { "" } else { " !" };
+        found.map_or("-".to_string(), |counter| format!("{}{}", count(counter.rate), mark(counter)))
     };
     let row = |store: &String| {
         let mut row = vec![store.clone()];
@@ -81,8 +83,8 @@ fn figure(stores: &[String], measured: &[&Counter]) -> String {
         plot.line(&points, &format!("line {}", colour(at)));
         for counter in &line {
             let title = format!(
-                "{store}, {} threads: {}/s, p99 {}",
-                counter.threads,
+                "{store}, {}: {}/s, p99 {}",
+                crate::show::threads(counter.threads),
                 count(counter.rate),
                 latency(counter.latency.quantile_ns(0.99) as f64)
             );
@@ -97,7 +99,7 @@ fn figure(stores: &[String], measured: &[&Counter]) -> String {
     let figure =
         plot.svg("increments a second against threads, one line a store", "threads", "increments a second");
     format!(
-        "{figure}<p class=\"key\">Grey ring: not certified, since the history of answers is not \
+        "{figure}<p class=\"key\">Grey ring and !: not certified, since the history of answers is not \
          linearizable, or another check failed.</p>"
     )
 }

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 /// More rows than this are left to `result.json`.
 const ROWS_MAX: usize = 400;
 
-/// A table; cells that look like figures stand to the right. Cells are escaped.
+/// A table; cells that look like figures stand to the right, and those with the mark of what is not certified are grey.
+/// Cells are escaped.
 pub fn table<C: AsRef<str>, D: AsRef<str>>(columns: &[C], rows: &[Vec<D>]) -> String {
     let mut html = String::from("<div class=\"wide\"><table><thead><tr>");
     let is_figure: Vec<bool> = (0..columns.len())
@@ -25,7 +26,13 @@ pub fn table<C: AsRef<str>, D: AsRef<str>>(columns: &[C], rows: &[Vec<D>]) -> St
     for row in rows.iter().take(ROWS_MAX) {
         html.push_str("<tr>");
         for (column, cell) in row.iter().enumerate() {
-            let class = if is_figure.get(column) == Some(&true) { " class=\"n\"" } else { "" };
+            let is_doubtful = cell.as_ref().ends_with(" !");
+            let class = match (is_figure.get(column) == Some(&true), is_doubtful) {
+                (true, true) => " class=\"n doubt\"",
+                (true, false) => " class=\"n\"",
+                (false, true) => " class=\"doubt\"",
+                (false, false) => "",
+            };
             let _ = write!(html, "<td{class}>{}</td>", escape(cell.as_ref()));
         }
         html.push_str("</tr>");
@@ -54,4 +61,16 @@ pub fn section(tables: &[Table]) -> String {
         let _ = write!(html, "<h3>{}</h3>{}", escape(&one.title), table(&one.columns, &one.rows));
     }
     html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_that_is_not_certified_is_grey() {
+        let html = table(&["store", "1"], &[vec!["a", "12 !"], vec!["b", "13"]]);
+        assert!(html.contains("<td class=\"n doubt\">12 !</td>"), "{html}");
+        assert!(html.contains("<td class=\"n\">13</td>"), "{html}");
+    }
 }

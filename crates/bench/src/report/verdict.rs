@@ -117,7 +117,7 @@ pub fn figures(document: &Document) -> Vec<Figure> {
         let is_wrong = |counter: &Counter| counter.check.verdict == Verdict::Fail;
         let proof =
             if of_store.clone().any(is_wrong) { "history NOT linearizable" } else { "history linearizable" };
-        let small = format!("{proof}; best at {} threads", best.threads);
+        let small = format!("{proof}; best at {}", crate::show::threads(best.threads));
         let figure = Figure::new(format!("{store}, increments"), format!("{}/s", count(best.rate)), small);
         figures.push(Figure { is_certified: of_store.clone().all(Counter::is_certified), ..figure });
     }

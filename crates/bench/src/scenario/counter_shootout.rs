@@ -13,6 +13,7 @@ use crate::counter::measure::Length;
 use crate::counter::shootout::{self, Contestant, Outcome, Plan};
 use crate::counter::store::{Kind, NO_DRIVERS, Options, Sql};
 use crate::result::{Counter, Verdict};
+use crate::show;
 use databases::Databases;
 use std::time::Duration;
 
@@ -93,7 +94,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let length = Length { duration, increments: stage.options.wanted.count };
     let plan = Plan { threads: threads.clone(), length, repeat: 1, calibrates: false, options };
     let tell = |at: usize, total: usize, store: &str, threads: u32| {
-        stage.step(at, total, &format!("{store}, {threads} threads"));
+        stage.step(at, total, &format!("{store}, {}", show::threads(threads)));
     };
     let outcome = shootout::run(contestants, &plan, stage.stop, &mut { tell });
     report(stage, &outcome, &threads, duration);
@@ -199,7 +200,7 @@ fn report(stage: &mut Stage<'_>, outcome: &Outcome, threads: &[u32], duration: D
             Some(one) => check(
                 "linearizable",
                 Verdict::Fail,
-                format!("{}: {}", in_words(one.threads), one.check.message),
+                format!("{}: {}", show::threads(one.threads), one.check.message),
             ),
             None if rows.iter().any(|one| one.check.verdict == Verdict::Warn) => check(
                 "linearizable",
@@ -239,16 +240,12 @@ fn report(stage: &mut Stage<'_>, outcome: &Outcome, threads: &[u32], duration: D
     stage.part.counters.extend(outcome.counters.iter().cloned());
 }
 
-fn in_words(threads: u32) -> String {
-    if threads == 1 { "1 thread".to_string() } else { format!("{threads} threads") }
-}
-
 /// The first check of every load that a store's counters fail.
 fn doubts(stage: &mut Stage<'_>, store: &str, rows: &[&Counter]) {
     let checks = rows.iter().flat_map(|one| one.checks.iter().map(move |check| (one.threads, check)));
     let mut failed = checks.filter(|(_, check)| check.verdict == Verdict::Fail);
     if let Some((threads, first)) = failed.next() {
-        let message = format!("{}: {}", in_words(threads), first.message);
+        let message = format!("{}: {}", show::threads(threads), first.message);
         stage.part.check_of(store, check(&first.name, Verdict::Fail, message));
     }
 }
