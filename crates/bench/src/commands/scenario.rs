@@ -351,8 +351,8 @@ fn reachable(options: &Options) -> Result<(), String> {
     let Some(far) = fleet.hosts.iter().find(|host| host.place != Place::Local) else { return Ok(()) };
     if options.listen.is_none_or(|listen| listen.is_loopback()) {
         return Err(format!(
-            "--hosts: {} does not reach servers on loopback; say at which address of this machine they are to \
-             listen, with --listen",
+            "--hosts: {} does not reach servers on loopback; name an address of this machine for them by \
+             --listen",
             far.name
         ));
     }

@@ -54,8 +54,8 @@ pub(super) fn report(stage: &mut Stage<'_>, found: &mut [Found]) {
     }
     if found.iter().any(|one| one.arrangement.make.is_none()) {
         stage.part.note(
-            "server runs already: it has the RAM, the SSD and the threads that it has, keeps the keys mcp:*, and its \
-             device is not watched",
+            "server runs already: it has the RAM, the SSD and the threads that it has, keeps the keys mcp:*, \
+             and its device is not watched",
         );
     }
     stage

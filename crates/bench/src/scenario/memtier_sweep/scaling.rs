@@ -167,8 +167,8 @@ impl Scaling {
         }
         if found.iter().any(|one| one.axis == Axis::Processes) {
             stage.part.note(
-                "processes share the keys by ketama; each connection of the load is one to every process, with \
-                 one request in flight",
+                "processes share the keys by ketama; each connection of the load is one to every process, \
+                 with one request in flight",
             );
         }
         stage.part.runs.extend(found.into_iter().map(|one| one.run));
