@@ -26,6 +26,7 @@ mod prefill;
 mod reactor;
 mod replies;
 pub mod servers;
+mod split;
 mod tally;
 mod threads;
 

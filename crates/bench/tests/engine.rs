@@ -341,6 +341,52 @@ fn one_liar_among_several_servers_is_found() {
 }
 
 #[test]
+fn a_get_of_keys_on_several_servers_is_one_request() {
+    let _turn = turn();
+    for load in [Load::Closed { pipeline: 1 }, open(2_000.0, 1000, WhenFull::Wait)] {
+        let mut plan = shared(&[Fault::None, Fault::None, Fault::None]);
+        (plan.requests, plan.load, plan.workload.multi_get) = (Some(2_000), load, 10);
+        let whole = run(&plan);
+        assert_eq!(count(&whole, "get") + count(&whole, "set"), 2_000, "{load}: {:?}", whole.cut_short);
+        let gets = whole.verbs.iter().find(|verb| verb.name == "get").expect("there are gets");
+        assert_eq!((gets.hits, gets.misses), (10 * gets.count, 0), "{load}: every key was stored before");
+        assert!(whole.cut_short.is_none() && whole.verified.wrong == 0, "{load}: {:?}", whole.verified);
+        plan.load = Load::Closed { pipeline: 2 };
+        assert!(plan.check().is_err_and(|why| why.contains("--pipeline")));
+        for fault in [Fault::Stale(20), Fault::Flipped] {
+            let mut liar = shared(&[Fault::None, Fault::None, fault]);
+            (liar.requests, liar.load, liar.workload.multi_get) = (Some(2_000), load, 10);
+            assert!(run(&liar).verified.wrong > 0, "{load}, {fault:?}");
+        }
+    }
+}
+
+#[test]
+fn a_get_of_keys_on_several_servers_takes_as_long_as_the_slowest() {
+    let _turn = turn();
+    let mut plan = shared(&[Fault::None, Fault::Slow(Duration::from_millis(5)), Fault::None]);
+    (plan.requests, plan.workload.multi_get) = (Some(300), 40);
+    plan.workload.mix = "get=1".parse().expect("it is a mix");
+    let run = run(&plan);
+    let fastest = (count(&run, "get"), run.response().quantile_ns(0.05));
+    assert!(fastest.0 == 300 && fastest.1 >= 5_000_000, "{fastest:?}: each has keys of the slow server");
+}
+
+#[test]
+fn sets_without_a_reply_to_several_servers_are_followed() {
+    let _turn = turn();
+    for (fault, is_wrong) in [(Fault::DropsQuiet(20), true), (Fault::None, false)] {
+        let mut plan = shared(&[Fault::None, Fault::None, fault]);
+        (plan.requests, plan.workload.quiet_sets) = (Some(2_000), 10);
+        plan.workload.mix = "get=3,set=1".parse().expect("it is a mix");
+        let run = run(&plan);
+        assert_eq!(run.verified.stale > 0, is_wrong, "{fault:?} {:?}", run.verified);
+        let sets = run.verbs.iter().find(|verb| verb.name == "set").expect("there are sets");
+        assert_eq!(sets.hits, 10 * sets.count, "{fault:?}");
+    }
+}
+
+#[test]
 fn connections_to_several_servers_are_replaced_each_by_itself() {
     let _turn = turn();
     for load in
@@ -366,8 +412,7 @@ fn new_connections_alone_go_to_every_server() {
         assert_eq!((count(&whole, "connect"), whole.count()), (300, 300), "{load}: {:?}", whole.cut_short);
         // One of three that says nothing on later connections is waited for.
         let mut mute = shared(&[Fault::None, Fault::None, Fault::Mute(9)]);
-        (mute.prefill, mute.load, mute.requests) = (false, load, Some(300));
-        mute.duration = Duration::from_secs(1);
+        (mute.prefill, mute.load, mute.duration) = (false, load, Duration::from_secs(1));
         mute.workload.mix = plan.workload.mix.clone();
         let run = execute(&mute, &Unseen, &AtomicBool::new(false)).expect("it begins");
         assert!(run.cut_short.is_some() || run.dropped > 0, "{load}");

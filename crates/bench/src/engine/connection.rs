@@ -14,6 +14,15 @@ const INPUT_BYTES: usize = 64 << 10;
 /// Output that is kept for a connection whose server does not read; beyond, nothing more is asked.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 
+/// Which part of a split request another one is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitPart {
+    /// The number of the split request among those of a thread; 0 of a request that is whole.
+    pub of: u32,
+    /// How many parts it has.
+    pub parts: u32,
+}
+
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
@@ -37,6 +46,8 @@ pub struct Flight {
     pub write: WriteMark,
     /// The state of its key when it begins, if it reads the key.
     pub known: Known,
+    /// Which part of a request to several servers it is.
+    pub part: SplitPart,
 }
 
 /// A request to send.
@@ -58,6 +69,8 @@ pub struct Request<'a> {
     pub version: u64,
     /// See [`Flight::write`].
     pub write: WriteMark,
+    /// See [`Flight::part`].
+    pub part: SplitPart,
 }
 
 /// One of sets in a row.
@@ -239,6 +252,7 @@ impl Connection {
                 version: 0,
                 unique: 0,
                 write: WriteMark::default(),
+                part: SplitPart::default(),
             },
             0,
         );
@@ -292,14 +306,24 @@ impl Connection {
         encoder.set_counter(&mut self.output, key);
         let asked = Asked { verb: Verb::Set, key, size: 0, expiry_s: 0 };
         let write = WriteMark::default();
-        let request =
-            Request { asked, keys: &[], sets: &[], known: &[], due_ns: 0, version: 0, unique: 0, write };
+        let part = SplitPart::default();
+        let request = Request {
+            asked,
+            keys: &[],
+            sets: &[],
+            known: &[],
+            due_ns: 0,
+            version: 0,
+            unique: 0,
+            write,
+            part,
+        };
         self.add_flight(request, before);
     }
 
     fn add_flight(&mut self, request: Request<'_>, before: usize) {
-        let Request { asked: Asked { verb, key, size, expiry_s }, keys, sets, known, due_ns, write, .. } =
-            request;
+        let Request { asked, keys, sets, known, due_ns, write, part, .. } = request;
+        let Asked { verb, key, size, expiry_s } = asked;
         self.flights.push_back(Flight {
             due_ns,
             sent_ns: 0,
@@ -311,6 +335,7 @@ impl Connection {
             expiry_s,
             write,
             known: known.first().copied().unwrap_or_default(),
+            part,
         });
         self.unsent += 1;
     }

@@ -289,14 +289,14 @@ impl Plan {
         self.servers.as_ref().map_or_else(|| self.address.to_string(), Servers::to_string)
     }
 
-    /// With several servers, a connection of a plan is one to each, and a request is of one key.
+    /// With several servers, a connection of a plan is one to each, and the keys of a request are split among them.
     fn check_servers(&self) -> Result<(), String> {
         let is_of_several_keys = self.workload.multi_get > 1 || self.workload.quiet_sets > 1;
-        if self.servers.is_some() && is_of_several_keys {
-            return Err(
-                "several servers: not with --multi-key-get or --noreply, whose keys are of one server"
-                    .to_string(),
-            );
+        let is_pipelined = matches!(self.load, Load::Closed { pipeline: 2.. });
+        if self.servers.is_some() && is_of_several_keys && is_pipelined {
+            let message = "several servers: --multi-key-get and --noreply are split among them, not with \
+                           --pipeline";
+            return Err(message.to_string());
         }
         Ok(())
     }

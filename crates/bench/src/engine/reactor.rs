@@ -1,7 +1,9 @@
 //! One thread's event loop: its connections, and when it waits for what.
 
+mod several;
+
 use super::DRAIN_NS;
-use super::connection::{Connection, QuietSet, Request};
+use super::connection::{Connection, QuietSet, Request, SplitPart};
 use super::ledger::{Known, Ledger, Write, WriteMark};
 use super::offer::Offer;
 use super::plan::{Load, Plan, WhenFull};
@@ -11,7 +13,7 @@ use crate::clock::Clock;
 use crate::net::Error;
 use crate::random::{Random, mix};
 use crate::result::Interval;
-use crate::wire::{Encoder, Value, Verb};
+use crate::wire::{Encoder, Verb};
 use crate::workload::{Asked, Draw, Record, Shared};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::fd::OwnedFd;
@@ -62,6 +64,8 @@ pub(super) struct Reactor<'a> {
     sets: Vec<QuietSet>,
     known: Vec<Known>,
     dirty: Vec<usize>,
+    /// The number of the last request that was split among servers.
+    split: u32,
     /// The server of each client's next new connection, if every request is one.
     next_server: Vec<usize>,
     trace: Option<Peekable<Box<dyn Iterator<Item = Record> + Send + 'a>>>,
@@ -115,6 +119,7 @@ impl<'a> Reactor<'a> {
             sets: Vec::new(),
             known: Vec::new(),
             dirty: Vec::new(),
+            split: 0,
             next_server,
             trace: plan.trace.as_ref().map(|trace| trace.part(number, all).peekable()),
         })
@@ -341,6 +346,10 @@ impl<'a> Reactor<'a> {
             for _ in 1..several {
                 self.keys.push(connection.draw.another_key(&mut self.shared, false));
             }
+            if self.plan.servers.is_some() {
+                self.ask_split_get(index, asked, due_ns);
+                return index;
+            }
         }
         if may_ask_several && asked.verb == Verb::Set && self.shared.workload().quiet_sets > 1 {
             self.ask_quiet_sets(index, asked, due_ns);
@@ -383,27 +392,6 @@ impl<'a> Reactor<'a> {
         Ok(())
     }
 
-    /// Asks for sets in a row, of which the last is answered.
-    fn ask_quiet_sets(&mut self, index: usize, asked: Asked, due_ns: u64) {
-        self.sets.clear();
-        self.known.clear();
-        let mut next = asked;
-        for _ in 0..self.shared.workload().quiet_sets {
-            let (write, version) = self.begin(next.key, Some(Write::Set));
-            let value = Value { bytes: next.size, expiry_s: next.expiry_s, version };
-            self.sets.push(QuietSet { key: next.key, value, write });
-            let draw = &mut self.connections[index].draw;
-            let key = draw.another_key(&mut self.shared, true);
-            next = draw.set(&self.shared, key);
-        }
-        let Some(QuietSet { value, write, .. }) = self.sets.first().copied() else { return };
-        let sets = &self.sets[..];
-        let request =
-            Request { asked, keys: &[], sets, known: &[], unique: 0, due_ns, version: value.version, write };
-        self.connections[index].ask(self.encoder, request);
-        self.in_flight += 1;
-    }
-
     /// Begins a write in the ledger, if it is one; returns the version that its value is to carry.
     fn begin(&mut self, key: u64, write: Option<Write>) -> (WriteMark, u64) {
         self.version += 1;
@@ -427,6 +415,19 @@ impl<'a> Reactor<'a> {
 
     /// Adds a request to a connection, of all `keys` if there are any; the ledger is asked before it is sent.
     fn send(&mut self, index: usize, asked: Asked, write: Option<Write>, unique: u64, due_ns: u64) {
+        self.send_part(index, asked, write, unique, due_ns, SplitPart::default());
+    }
+
+    /// The same of a part of a request.
+    fn send_part(
+        &mut self,
+        index: usize,
+        asked: Asked,
+        write: Option<Write>,
+        unique: u64,
+        due_ns: u64,
+        part: SplitPart,
+    ) {
         self.known.clear();
         if asked.verb.is_read() || asked.verb.is_change() {
             let keys = if self.keys.is_empty() { std::slice::from_ref(&asked.key) } else { &self.keys };
@@ -438,7 +439,7 @@ impl<'a> Reactor<'a> {
         }
         let (write, version) = self.begin(asked.key, write);
         let (keys, known) = (&self.keys[..], &self.known[..]);
-        let request = Request { asked, keys, sets: &[], known, unique, due_ns, version, write };
+        let request = Request { asked, keys, sets: &[], known, unique, due_ns, version, write, part };
         self.connections[index].ask(self.encoder, request);
         self.in_flight += 1;
     }
@@ -550,9 +551,11 @@ impl<'a> Reactor<'a> {
                 self.ask(index, asked, true, due_ns)
             }
         };
-        if !self.connections[at].is_dirty {
-            self.connections[at].is_dirty = true;
-            self.dirty.push(at);
+        for at in self.connections_of(at) {
+            if self.connections[at].has_output() && !self.connections[at].is_dirty {
+                self.connections[at].is_dirty = true;
+                self.dirty.push(at);
+            }
         }
         Ok(())
     }

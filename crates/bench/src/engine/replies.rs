@@ -2,6 +2,7 @@
 
 use super::connection::{Asking, Connection};
 use super::ledger::{BadRow, Basis, Known, Ledger, Outcome};
+use super::split::Split;
 use super::tally::{Ended, Tally};
 use crate::wire::{Encoder, Garbage, Reply, Verb, What, Whose};
 use crate::workload::Workload;
@@ -42,6 +43,7 @@ pub(super) struct Reader<'a> {
     /// Errors in the server's words, the first few.
     pub said: Vec<String>,
     partial: Vec<Partial>,
+    split: Split,
 }
 
 /// What the replies of a run are held against.
@@ -72,7 +74,7 @@ impl<'a> Reader<'a> {
         let has_additions = workload.mix.has(Verb::is_addition);
         let rules = Rules { look_aside: workload.look_aside, has_additions, ledger };
         let partial = vec![Partial::default(); connections];
-        Self { rules, steps: Vec::new(), said: Vec::new(), partial }
+        Self { rules, steps: Vec::new(), said: Vec::new(), partial, split: Split::default() }
     }
 
     /// Returns the next step that follows, if any.
@@ -89,7 +91,7 @@ impl<'a> Reader<'a> {
         tally: &mut Tally,
         now_ns: u64,
     ) -> Result<usize, Garbage> {
-        let Self { rules, steps, said, partial } = self;
+        let Self { rules, steps, said, partial, split } = self;
         let partial = &mut partial[index];
         let answered = connection.replies(|asking, reply| {
             partial.ended.bytes += reply.consumed as u64;
@@ -120,7 +122,7 @@ impl<'a> Reader<'a> {
                 partial.misses(asking, reply, rules.ledger, tally);
                 partial.finish(rules.look_aside, asking, reply, steps);
                 end_writes(asking, reply, partial.ended.is_error, rules.ledger, tally);
-                tally.ended(asking.flight, &partial.ended, now_ns);
+                split.ended(asking.flight, &partial.ended, tally, now_ns);
                 partial.ended = Ended::default();
             }
         })?;
