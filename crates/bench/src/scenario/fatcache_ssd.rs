@@ -22,8 +22,8 @@ pub const SCENARIO: Scenario = Scenario {
                eight?",
     runs: "8 Larder servers with --ssd-share 1/8 to 8/8 of one file, then one alone, then memcached with its \
            SSD tier, and a server of the user's: 100 connections each that set at 1000/s and get at 40/s, \
-           100-byte values, keys in the order they were stored; RAM so small that gets come from the SSD; the \
-           device watched as by iostat.",
+           100-byte values, keys in the order they were stored; RAM so small that gets come from the SSD; \
+           the device watched as by iostat.",
     fixes: "Where this host is slower than the rate of the document, the rate is 60 % of what it can do, so \
             that latency is service and not a queue; gets read what has left RAM, and a row in which RAM \
             served more than 5 % is not called SSD; percentiles carry their right names.",

@@ -25,8 +25,8 @@ pub const SCENARIO: Scenario = Scenario {
     question: "How many requests a second does one server answer with a mean latency below 1 ms?",
     runs: "7 generating hosts (network namespaces around a bridge, else processes) with 4 threads of n \
            connections each, closed loop, 1 set to 10 gets of 32 bytes over 9,901 uniform keys, binary \
-           protocol and text (redis: RESP2); the server is started anew for each n. Then more threads, and more \
-           processes, of a server.",
+           protocol and text (redis: RESP2); the server is started anew for each n. Then more threads, and \
+           more processes, of a server.",
     fixes: "Every connection draws keys of its own and all keys are stored before, so that each point does \
             the same work; hosts begin together; latencies are merged from histograms; the highest rate \
             has an interval.",
