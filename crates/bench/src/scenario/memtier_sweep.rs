@@ -228,7 +228,8 @@ fn report(stage: &mut Stage<'_>, hosts: &Hosts, all: Vec<(Series, Vec<Measured>)
     ));
     if has_given {
         stage.part.note(
-            "a server that runs already is not started anew for each n, and has the RAM and the threads that it has",
+            "a server that runs already is not started anew for each n, and has the RAM and the threads \
+             that it has",
         );
     }
 }
