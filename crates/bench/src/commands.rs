@@ -25,8 +25,10 @@ pub mod tls;
 pub mod trace;
 pub mod workload;
 
+use crate::net::without_secret;
 use clap::{Parser, Subcommand};
 use std::fmt;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// How a command ended; the status of the process.
@@ -127,7 +129,10 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
+            // It quotes the word that is wrong, which may be a URL with a password.
+            let said = error.render().to_string();
+            let shown = without_secret(&said);
+            let _ = if shown == said { error.print() } else { io::stderr().write_all(shown.as_bytes()) };
             return ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { 0 });
         }
     };

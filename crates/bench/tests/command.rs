@@ -88,6 +88,12 @@ fn a_password_in_an_address_is_never_printed() {
         &["calibrate", "-s", secret],
         &["replay", "x.trace", "-s", secret],
         &["counter", "--store", "redis=redis://user:geheim@127.0.0.1:1/0", "-t", "1"],
+        &["counter", "--store", "none-such=redis://user:geheim@127.0.0.1:1/0"],
+        &["scenario", "run", "perl-tiers", "--server", secret],
+        &["scenario", "run", "php-loop", "--peer", "x=redis://user:geheim@h"],
+        &["tier", "--near", "memcached://user:geheim@h"],
+        &["run", "-s", "redis://user:geheim@a,redis://user:geheim@b"],
+        &["fleet", "--hosts", "user:geheim@h"],
     ] {
         let output = bench(words).output().expect("it starts");
         let said = text(&output.stdout) + &text(&output.stderr);

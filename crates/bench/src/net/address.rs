@@ -86,13 +86,22 @@ impl Address {
     }
 }
 
-/// A text without what stands between `://` and `@` in it: a name and a password.
+/// A text without what stands between `://` and `@` in it, wherever that is: a name and a password.
 pub fn without_secret(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_string() };
-    match rest.split('/').next().and_then(|host| host.rfind('@')) {
-        Some(at) => format!("{scheme}://...{}", &rest[at..]),
-        None => text.to_string(),
+    let (mut shown, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find("://") {
+        let (scheme, more) = rest.split_at(at + "://".len());
+        shown.push_str(scheme);
+        let end = more.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(more.len());
+        rest = match more[..end].rfind('@') {
+            Some(at) => {
+                shown.push_str("...");
+                &more[at..]
+            }
+            None => more,
+        };
     }
+    shown + rest
 }
 
 impl fmt::Display for Address {
@@ -117,6 +126,8 @@ mod tests {
             ("redis://h/a@b", "redis://h/a@b"),
             ("--server=redis://:word@h", "--server=redis://...@h"),
             ("name@host", "name@host"),
+            ("redis://u:word@a,redis://u:word@b", "redis://...@a,redis://...@b"),
+            ("value 'a=redis://u:word@h' for 'x@y'", "value 'a=redis://...@h' for 'x@y'"),
         ] {
             assert_eq!(without_secret(text), want);
         }

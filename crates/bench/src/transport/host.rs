@@ -73,7 +73,13 @@ fn parse_place(spec: &str) -> Result<Place, String> {
     if spec == "local" {
         return Ok(Place::Local);
     }
-    let bad = || format!("--hosts: `{spec}` is no host; write [USER@]HOST[:PORT]");
+    // A password has no place here, and is not shown where there is one.
+    let shown = match spec.rsplit_once('@') {
+        Some((user, host)) if user.contains(':') => format!("...@{host}"),
+        _ => spec.to_string(),
+    };
+    let bad =
+        || format!("--hosts: `{shown}` is no host; write [USER@]HOST[:PORT]; ssh asks for no password here");
     let (target, port) = match spec.rsplit_once(':') {
         // Several colons without brackets are an address of IPv6.
         Some((target, port)) if !target.contains(':') || target.ends_with(']') => {
@@ -175,6 +181,12 @@ mod tests {
         for bad in ["", ",", "-oProxyCommand=x", "u@-x", "a b", "a:port", "a*0", "a*x", "a;b", "local*5000"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_password_of_a_host_is_not_shown() {
+        let refused = parse("u:geheim@h").expect_err("ssh takes none");
+        assert!(refused.contains("...@h") && !refused.contains("geheim"), "{refused}");
     }
 
     #[test]
