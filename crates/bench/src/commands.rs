@@ -159,3 +159,21 @@ pub fn main() -> ExitCode {
     });
     ExitCode::from(exit as u8)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_command_has_options_that_go_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn each_side_of_a_comparison_may_be_several_files() {
+        let read = |words: &[&str]| Cli::try_parse_from([&["larder-bench", "compare"], words].concat());
+        assert!(read(&["a.json,b.json", "c.json"]).is_ok());
+        assert!(read(&["a.json"]).is_err() && read(&["a.json", "b.json", "c.json"]).is_err());
+    }
+}

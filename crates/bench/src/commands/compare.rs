@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 #[command(after_long_help = AFTER_HELP)]
 pub struct Args {
     /// The result before; several with commas between
-    #[arg(value_name = "A.json", value_delimiter = ',', required = true)]
+    #[arg(value_name = "A.json", value_delimiter = ',', num_args = 1, required = true)]
+    #[arg(action = clap::ArgAction::Set)]
     before: Vec<PathBuf>,
     /// The result after; several with commas between
-    #[arg(value_name = "B.json", value_delimiter = ',', required = true)]
+    #[arg(value_name = "B.json", value_delimiter = ',', num_args = 1, required = true)]
+    #[arg(action = clap::ArgAction::Set)]
     after: Vec<PathBuf>,
     #[command(flatten)]
     rules: pairs::Args,

@@ -63,7 +63,8 @@ pub(super) fn legend(runs: &[(f64, &Run)], width: usize) -> String {
     if marked == 0 {
         return String::new();
     }
-    let mut text = format!("! NOT CERTIFIED: do not quote these points ({marked} of {})\n", runs.len());
+    let head = format!("! NOT CERTIFIED: do not quote these points ({marked} of {})", runs.len());
+    let mut text = wrap(&head, width, "  ") + "\n";
     for (name, times, message) in failed {
         text += &wrap(&format!("{name}, {times} times, such as: {message}"), width, "   ");
         text += "\n";
