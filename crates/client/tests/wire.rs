@@ -70,6 +70,7 @@ proptest! {
         prop_assert_eq!(got.touch, exptime(touch));
         prop_assert_eq!(got.vivify, exptime(vivify));
         prop_assert_eq!(got.recache, recache);
+        prop_assert!(!got.recache_sees_touch);
         prop_assert_eq!(got.unless_cas, unless_cas);
         prop_assert_eq!(got.lease().map(|lease| (lease.subscription, lease.token)), announce);
         prop_assert_eq!(got.reply.is_quiet(), quiet);
@@ -182,7 +183,9 @@ proptest! {
         let facts = *reply.facts().expect("a hit has facts");
         prop_assert_eq!((facts.cas, facts.flags, facts.opaque), (Some(cas), Some(flags), Some(opaque)));
         prop_assert_eq!(facts.ttl_s, Some(ttl.map_or(-1, i64::from)));
-        prop_assert_eq!((facts.is_stale, facts.has_lease, facts.lease_is_taken), (stale, won, win_sent));
+        // A stale item that this reader may not renew is another's to renew.
+        let is_taken = win_sent || stale && !won;
+        prop_assert_eq!((facts.is_stale, facts.has_lease, facts.lease_is_taken), (stale, won, is_taken));
         match reply {
             Reply::Value { len: announced, .. } => prop_assert!(value && announced == len as usize),
             Reply::Done(_) => prop_assert!(!value),

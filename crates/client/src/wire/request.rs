@@ -258,9 +258,10 @@ impl Get<'_> {
         flag(out, self.cas, b'c');
         flag(out, self.flags, b'f');
         flag(out, self.no_bump, b'u');
-        token(out, b'N', self.vivify);
+        // Servers apply them in their order: `R` looks at the expiry before `T`, and what `N` creates keeps its own.
         token(out, b'R', self.recache);
         token(out, b'T', self.touch);
+        token(out, b'N', self.vivify);
         token(out, b'C', self.unless_cas);
         if let Some((subscription, by)) = self.announce {
             token(out, b'A', Some(subscription));
@@ -321,10 +322,11 @@ impl Arith<'_> {
         if self.decrement {
             out.extend_from_slice(b" MD");
         }
+        // In this order, so that an item that `N` creates keeps its expiry.
+        token(out, b'T', self.touch);
         token(out, b'N', self.initial.map(|(_, exptime)| exptime));
         token(out, b'J', self.initial.map(|(value, _)| value));
         token(out, b'D', Some(self.delta));
-        token(out, b'T', self.touch);
         token(out, b'C', self.compare);
         flag(out, self.quiet, b'q');
         // The value last of what is wanted, so that `t` sees a new expiry.
