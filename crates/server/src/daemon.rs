@@ -17,9 +17,12 @@ use signal_hook::iterator::Signals;
 use crate::config::{Config, Io};
 use crate::listener::Listener;
 use crate::shadows::Feeder;
+use crate::service::Service;
 use crate::shared::Shared;
+use crate::startup::kept_memory::Earlier;
 use crate::startup::notice::{self, Notice};
 use crate::startup::{cluster, descriptors, greeting, http as http_socket, listen, memory, ssd, tls, users};
+use crate::supervision::Supervision;
 use crate::wear::Wear;
 use crate::worker::{Inbox, Worker};
 use crate::{budget, http, log, process};
@@ -45,8 +48,13 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
         false => None,
     };
     log::start();
-    check_memory(&config)?;
-    let bound = listen::bind(&config)?;
+    let mut service = Service::of_this_process();
+    let mut earlier = Earlier::take(&config, &mut service)?;
+    check_memory(&config, &mut earlier)?;
+    let bound = listen::bind(&config, &mut service)?;
+    for name in service.leave_rest() {
+        tracing::warn!(name, "the service manager passed a socket that no option names; it is closed");
+    }
     let mut ssd = ssd::open(&config)?;
     // Before root is given up: only root may raise a hard limit.
     descriptors::raise(&mut config);
@@ -61,11 +69,12 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     let (users, tls) = (users::open(&config)?, tls::open(&config)?);
     let cluster = cluster::open(&config)?;
     let (http, http_name) = serve_http(&config)?;
-    let memory::Opened { store, clock, saving, said } = memory::open_store(&config, &mut ssd)?;
+    let memory::Opened { store, clock, saving, said } =
+        memory::open_store(&config, &mut ssd, earlier, &service)?;
     // From here on a signal ends the daemon in order, although the signal is read later.
     let signals =
         Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(|error| format!("signals: {error}"))?;
-    let listeners = bound.listen(&config)?;
+    let listeners = bound.listen(&config, &service)?;
     // Last of all that can fail: a daemon whose files can be read serves.
     let notices = announce(&config, &listeners)?;
     let mut shared = Shared::new(store, clock, config, io);
@@ -74,6 +83,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     if let Some(port) = listeners.iter().find_map(|listener| listener.port) {
         shared.tcp_port.store(u32::from(port), Relaxed);
     }
+    let status = said.clone();
     greeting::greet(&shared, (&listeners, http_name), &ssd, said);
     if let Some(http) = &http {
         http.serve(shared.clone());
@@ -82,6 +92,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
         log::flush();
         background.serving().map_err(|error| format!("cannot leave the terminal: {error}"))?;
     }
+    let supervision = Supervision::begin(&shared, service, status.as_deref())?;
     let listeners = Arc::new(listeners);
     let sizes = memory::store_config(&shared.config, ssd.spans.clone(), 0);
     let files = ssd.devices();
@@ -91,6 +102,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     let result = serve(&shared, listeners.clone(), devices, kind, signals);
     wear.end();
     feeder.end();
+    supervision.end();
     // A worker that has not ended still has the listeners.
     listeners.iter().for_each(Listener::remove_file);
     drop(notices);
@@ -116,12 +128,12 @@ fn serve_http(config: &Config) -> Result<(Option<http::Server>, Option<String>),
 }
 
 /// Checks sizes and the options of the memory file, before a file is made that the memory could not index.
-fn check_memory(config: &Config) -> Result<(), String> {
+fn check_memory(config: &Config, earlier: &mut Earlier) -> Result<(), String> {
     if let Some(spans) = ssd::foreseen(config) {
         Store::check_sizes(&memory::store_config(config, spans.clone(), 0))
             .map_err(|error| memory::refused(config, &spans, &error))?;
     }
-    memory::check_options(config)
+    memory::check_options(config, earlier)
 }
 
 /// Writes the files by which other programs find the daemon.

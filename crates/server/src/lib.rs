@@ -7,14 +7,14 @@
 //! changes are announced to whom), [`watchers`] (which events are shown to whom), [`mail`] (the connections that a
 //! worker has news for), [`roster`] (the list of connections), [`budget`] (the bound on the memory of all workers),
 //! [`http`] and [`metrics`] (what operators read), [`wear`] (what was written to the SSD over its life), [`shadows`]
-//! and [`curves`] (what caches of other sizes would miss), [`log`] (lines on standard error). Imports point to the
-//! right only:
+//! and [`curves`] (what caches of other sizes would miss), [`service`] and [`supervision`] (the service manager, and
+//! what it is told), [`log`] (lines on standard error). Imports point to the right only:
 //!
 //! ```text
 //!   daemon --> startup --> http --> metrics --> session --> shared --> auth, tls, clock, prefixes, roster
 //!          |-> worker ----------------------/            /        |--> config --> budget
-//!          \-> wear, shadows -------------------------/         |--> leases, watchers --> mail
-//!                                                                 \--> curves, latency --> histogram --> counters
+//!          |-> wear, shadows -------------------------/         |--> leases, watchers --> mail
+//!          \-> supervision --> service --> process               \--> curves, latency --> histogram --> counters
 //! ```
 
 pub mod auth;
@@ -36,11 +36,13 @@ pub mod metrics;
 pub mod prefixes;
 pub mod process;
 pub mod roster;
+pub mod service;
 pub mod session;
 pub mod shadows;
 pub mod shared;
 pub mod small_file;
 pub mod startup;
+pub mod supervision;
 pub mod tls;
 pub mod watchers;
 pub mod wear;

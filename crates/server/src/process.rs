@@ -4,7 +4,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use rustix::process::WaitOptions;
@@ -126,6 +126,32 @@ pub fn unacknowledged_bytes(socket: &OwnedFd) -> usize {
     // SAFETY: the descriptor is open, and the request writes one int, for which there is room.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &mut bytes) };
     if result == 0 { usize::try_from(bytes).unwrap_or(0) } else { 0 }
+}
+
+/// The number of the first descriptor that a service manager passes to a process.
+const PASSED_FIRST: RawFd = 3;
+
+/// Takes `count` descriptors that were open when this program began, from number 3 on. In the place of one that was not
+/// there is `None`; so is each at a second call.
+pub fn take_passed(count: usize) -> Vec<Option<OwnedFd>> {
+    (PASSED_FIRST..).take(count).map(take_one).collect()
+}
+
+fn take_one(number: RawFd) -> Option<OwnedFd> {
+    // SAFETY: fcntl with these commands takes a number, which need not be open, and touches no memory.
+    let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+    // What a program opens itself is closed at exec, so this one was not opened here, and no value owns it.
+    if flags < 0 || flags & libc::FD_CLOEXEC != 0 {
+        return None;
+    }
+    // SAFETY: as above; and the descriptor is open and no other value's. From now on it is closed at exec, so that a
+    // second call does not take it.
+    unsafe {
+        if libc::fcntl(number, libc::F_SETFD, flags | libc::FD_CLOEXEC) < 0 {
+            return None;
+        }
+        Some(OwnedFd::from_raw_fd(number))
+    }
 }
 
 /// Returns whether the process runs as root.

@@ -212,6 +212,13 @@ impl Shared {
         drop(self.stop.1.wait_while(guard, |()| !self.stopping.load(Relaxed)));
     }
 
+    /// Waits until the daemon is told to stop, but no longer than a time. Returns whether it is.
+    pub fn wait_for_stop_within(&self, time: Duration) -> bool {
+        let guard = self.stop.0.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.stop.1.wait_timeout_while(guard, time, |()| !self.stopping.load(Relaxed)));
+        self.stopping.load(Relaxed)
+    }
+
     /// Notes that bytes were written to an SSD path, by its number.
     pub fn note_written(&self, device: usize, bytes: u64) {
         if let Some(written) = self.lifetime_written.get(device) {

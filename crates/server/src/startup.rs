@@ -6,6 +6,8 @@ pub mod descriptors;
 pub mod greeting;
 pub mod host;
 pub mod http;
+pub mod kept_memory;
+pub mod kept_sockets;
 pub mod listen;
 pub mod memory;
 pub mod notice;

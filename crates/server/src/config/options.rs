@@ -153,7 +153,8 @@ pub const OPTIONS: &[Opt] = {
         "answer a set with an error when memory is full, instead of evicting"),
     opt(Id::MemoryFile, Some('e'), "memory-file", Text("FILE"), unset("/dev/shm/larder.memory"), Memory,
         "keep the store's RAM in this file, on tmpfs: a daemon started with the same options after this one \
-         was stopped, upgraded or killed continues with all items, in RAM and on the SSD"),
+         was stopped, upgraded or killed continues with all items, in RAM and on the SSD; systemd instead of \
+         a path: the service manager keeps the RAM and the sockets while the service is restarted"),
     opt(Id::StateFile, None, "state-file", Text("FILE"), unset("/var/lib/larder/state"), Memory,
         "save the store's RAM to this file when the daemon is told to stop, and begin with it the next \
          time, even after the machine was started anew; not with --memory-file"),

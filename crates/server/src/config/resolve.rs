@@ -11,7 +11,7 @@ use super::http;
 use super::layer::{Layer, Setting};
 use super::listen::{Listen, ListenTls, Protocol};
 use super::option::Id;
-use super::resolved::{Config, Io, Personality, TcpPort, UnixSocket};
+use super::resolved::{Config, Io, Personality, SYSTEMD, TcpPort, UnixSocket};
 use super::ssd::{SsdShare, ssd_share};
 use super::tls::{self, TlsOptions};
 use super::typed::Values;
@@ -166,6 +166,11 @@ fn check_conflicts(values: &Values<'_>, listens: bool) -> Result<(), ConfigError
     if values.path(Id::MemoryFile).is_some() && values.path(Id::StateFile).is_some() {
         let message = "--memory-file and --state-file exclude each other: the first keeps what the second \
                        saves, until the machine is started anew";
+        return Err(ConfigError::Impossible(message.to_string()));
+    }
+    if values.text(Id::MemoryFile) == SYSTEMD && values.flag(Id::Daemon) {
+        let message = "--memory-file systemd and -d exclude each other: systemd passes the memory to the \
+                       process that it starts; leave out -d";
         return Err(ConfigError::Impossible(message.to_string()));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The resolved configuration: typed fields, bounds checked, ready for the daemon. It opens nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use larder_store::Admission;
@@ -13,6 +13,9 @@ use super::options::OPTIONS;
 use super::ssd::{SsdPath, SsdShare};
 use super::tls::TlsOptions;
 use super::words::Word;
+
+/// The value of `--memory-file` that is no path: the service manager keeps the memory.
+pub(super) const SYSTEMD: &str = "systemd";
 
 /// The program whose defaults apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +115,8 @@ pub struct Config {
     pub item_size_max_bytes: u64,
     /// Whether a full memory evicts; if not, sets fail.
     pub evictions: bool,
-    /// The file that holds the store's RAM, if it is to outlive the process.
+    /// The file that holds the store's RAM, if it is to outlive the process; see
+    /// [`keeps_memory_in_service`](Config::keeps_memory_in_service) for `systemd`.
     pub memory_file: Option<PathBuf>,
     /// The file to which it is saved at a stop, if it is to outlive a restart of the machine. Never together with
     /// `memory_file`.
@@ -180,6 +184,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns whether the store's RAM and the listening sockets are kept by the service manager while no daemon runs.
+    pub fn keeps_memory_in_service(&self) -> bool {
+        self.memory_file.as_deref() == Some(Path::new(SYSTEMD))
+    }
+
     /// Returns the source of an option's value.
     pub fn origin(&self, id: Id) -> &Origin {
         self.raw.last(Setting::Opt(id)).map_or(&Origin::Default, |given| &given.origin)

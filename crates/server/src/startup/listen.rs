@@ -10,11 +10,25 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::config::{Config, Listen, ListenTls, Personality, Protocol, TcpPort, UnixSocket};
 use crate::listener::Listener;
+use crate::service::Service;
+
+use super::kept_sockets;
 
 /// The addresses of a daemon that does not serve yet. A peer that connects to one is refused, so that a health
-/// check does not pass before the store is open.
+/// check does not pass before the store is open; at a socket that the service manager kept it waits.
 pub struct Bound {
-    tcp: Vec<(Socket, SocketAddr, How)>,
+    tcp: Vec<BoundTcp>,
+    /// A Unix socket that the service manager kept.
+    unix: Option<Socket>,
+}
+
+/// A TCP socket that is bound.
+struct BoundTcp {
+    socket: Socket,
+    address: SocketAddr,
+    how: How,
+    /// Whether the service manager passed it, and keeps it.
+    is_kept: bool,
 }
 
 /// How the connections of an address speak.
@@ -32,14 +46,19 @@ impl How {
 }
 
 /// Takes the TCP addresses of the configuration for this process, and finds out whether its Unix socket is free.
+/// Sockets that the service manager passed are used.
 ///
 /// # Errors
 /// A text for the operator, with a remedy.
-pub fn bind(config: &Config) -> Result<Bound, String> {
-    let mut tcp: Vec<(Socket, SocketAddr, How)> = Vec::new();
+pub fn bind(config: &Config, service: &mut Service) -> Result<Bound, String> {
+    let mut tcp: Vec<BoundTcp> = Vec::new();
     if let Some(unix) = &config.unix_socket {
-        check_stale(&unix.path, "-s").map_err(|what| unix_problem(unix, &what))?;
-        return Ok(Bound { tcp });
+        let kept = kept_sockets::take_unix(service, &unix.path)
+            .map_err(|error| unix_problem(unix, &error.to_string()))?;
+        if kept.is_none() {
+            check_stale(&unix.path, "-s").map_err(|what| unix_problem(unix, &what))?;
+        }
+        return Ok(Bound { tcp, unix: kept });
     }
     let port = match config.tcp_port {
         TcpPort::Off => {
@@ -57,17 +76,23 @@ pub fn bind(config: &Config) -> Result<Bound, String> {
             let any_v6 = entry.host.is_none() && address.is_ipv6();
             // The kernel picks one port; both families use it.
             let picked =
-                tcp.first().map(|(_, bound, _)| bound.port()).filter(|_| any_v6 && address.port() == 0);
+                tcp.first().map(|bound| bound.address.port()).filter(|_| any_v6 && address.port() == 0);
             let address = SocketAddr::new(address.ip(), picked.unwrap_or(address.port()));
             check_exposure(config, address, how.tls)?;
+            let kept = kept_sockets::take_tcp(service, address);
+            let kept = kept.map_err(|error| tcp_problem(address, &error))?;
+            if let Some((socket, address)) = kept {
+                tcp.push(BoundTcp { socket, address, how, is_kept: true });
+                continue;
+            }
             match bind_tcp(address) {
-                Ok((socket, bound)) => tcp.push((socket, bound, how)),
+                Ok((socket, address)) => tcp.push(BoundTcp { socket, address, how, is_kept: false }),
                 Err(_) if any_v6 => {}
                 Err(error) => return Err(tcp_problem(address, &error)),
             }
         }
     }
-    Ok(Bound { tcp })
+    Ok(Bound { tcp, unix: None })
 }
 
 /// Refuses an address at which other hosts could read and write all items, unless the operator allows it. Under
@@ -93,7 +118,8 @@ pub(super) fn is_loopback(address: SocketAddr) -> bool {
 /// # Errors
 /// A text for the operator, with a remedy.
 pub fn open(config: &Config) -> Result<Vec<Listener>, String> {
-    bind(config)?.listen(config)
+    let mut service = Service::default();
+    bind(config, &mut service)?.listen(config, &service)
 }
 
 pub(super) fn bind_tcp(address: SocketAddr) -> io::Result<(Socket, SocketAddr)> {
@@ -109,15 +135,19 @@ pub(super) fn bind_tcp(address: SocketAddr) -> io::Result<(Socket, SocketAddr)> 
 }
 
 impl Bound {
-    /// Begins to listen.
+    /// Begins to listen. With the memory in the service manager's hands, it is given the sockets too.
     ///
     /// # Errors
     /// A text for the operator, with a remedy.
-    pub fn listen(self, config: &Config) -> Result<Vec<Listener>, String> {
+    pub fn listen(self, config: &Config, service: &Service) -> Result<Vec<Listener>, String> {
         let backlog = config.backlog.min(i32::MAX as u32) as i32;
+        let keeps = config.keeps_memory_in_service();
         let mut listeners = Vec::new();
-        for (socket, address, how) in self.tcp {
+        for BoundTcp { socket, address, how, is_kept } in self.tcp {
             socket.listen(backlog).map_err(|error| tcp_problem(address, &error))?;
+            if keeps && !is_kept {
+                kept_sockets::keep_tcp(service, address, &socket)?;
+            }
             listeners.push(Listener {
                 socket: socket.into(),
                 name: address.to_string(),
@@ -129,12 +159,50 @@ impl Bound {
             });
         }
         if let Some(unix) = &config.unix_socket {
-            listeners.push(
-                listen_unix(unix, config.protocol, backlog, "-s")
-                    .map_err(|what| unix_problem(unix, &what))?,
-            );
+            let open = || match self.unix {
+                Some(socket) => listen_again(unix, socket, config.protocol, backlog),
+                None => listen_unix(unix, config.protocol, backlog, "-s"),
+            };
+            let mut listener = open().map_err(|what| unix_problem(unix, &what))?;
+            if keeps && let Some((path, device, inode)) = &listener.file {
+                kept_sockets::keep_unix(service, (path, *device, *inode), &listener.socket)?;
+                // Its file leads to the socket that is kept.
+                listener.file = None;
+            }
+            listeners.push(listener);
         }
         Ok(listeners)
+    }
+}
+
+/// Goes on with a Unix socket that was kept. Its file stays when this daemon ends.
+fn listen_again(
+    unix: &UnixSocket,
+    socket: Socket,
+    protocol: Protocol,
+    backlog: i32,
+) -> Result<Listener, String> {
+    let ready = fs::set_permissions(&unix.path, fs::Permissions::from_mode(unix.mode))
+        .and_then(|()| socket.listen(backlog));
+    ready.map_err(|error| format!("{error}; remove the file, and start again"))?;
+    Ok(unix_listener(unix, socket, protocol, None))
+}
+
+fn unix_listener(
+    unix: &UnixSocket,
+    socket: Socket,
+    protocol: Protocol,
+    file: Option<fs::Metadata>,
+) -> Listener {
+    Listener {
+        socket: socket.into(),
+        name: unix.path.display().to_string(),
+        port: None,
+        // Nobody between the two ends of a Unix socket could listen in.
+        tls: ListenTls::Off,
+        protocol,
+        is_exposed: false,
+        file: file.map(|metadata| (unix.path.clone(), metadata.dev(), metadata.ino())),
     }
 }
 
@@ -177,16 +245,7 @@ pub(super) fn listen_unix(
     let (socket, metadata) = open().map_err(|error| {
         format!("{error}; choose another path with {option}, in a directory you can write")
     })?;
-    Ok(Listener {
-        socket: socket.into(),
-        name: unix.path.display().to_string(),
-        port: None,
-        // Nobody between the two ends of a Unix socket could listen in.
-        tls: ListenTls::Off,
-        protocol,
-        is_exposed: false,
-        file: Some((unix.path.clone(), metadata.dev(), metadata.ino())),
-    })
+    Ok(unix_listener(unix, socket, protocol, Some(metadata)))
 }
 
 /// Returns whether there is a socket that no process listens on any more. It is an error if anything else is in the
@@ -229,15 +288,17 @@ mod tests {
     fn an_address_is_taken_at_once_and_served_later() {
         let args = ["memcached", "-p", "-1", "-l", "127.0.0.1"];
         let config = Config::from_args(args).expect("valid options");
-        let bound = bind(&config).expect("a port is free");
-        let port = bound.tcp[0].1.port();
+        let mut service = Service::default();
+        let bound = bind(&config, &mut service).expect("a port is free");
+        let port = bound.tcp[0].address.port();
         let refused = TcpStream::connect(("127.0.0.1", port)).expect_err("nothing listens yet");
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
-        let listeners = bound.listen(&config).expect("it is this process's");
+        let listeners = bound.listen(&config, &service).expect("it is this process's");
         assert_eq!(listeners[0].port, Some(port));
         TcpStream::connect(("127.0.0.1", port)).expect("it listens");
         let args = ["memcached", "-p", &port.to_string(), "-l", "127.0.0.1"];
-        let said = bind(&Config::from_args(args).expect("valid options")).map(|_| ()).expect_err("in use");
+        let config = Config::from_args(args).expect("valid options");
+        let said = bind(&config, &mut service).map(|_| ()).expect_err("in use");
         assert!(said.contains("another process listens there"), "{said}");
     }
 

@@ -12,11 +12,13 @@ use larder_store::{
     Cold, Config as StoreConfig, MadeFor, MemoryFile, OpenError, SEGMENT_BYTES, Span, Start, Store,
 };
 
+use super::kept_memory::{Earlier, KeptMemory};
 use super::owned_file::OwnedFile;
 use super::ssd::{self, SsdTier};
 use super::state::{self, LoadedState, StateFile};
 use crate::clock::Clock;
 use crate::config::{Config, show_size};
+use crate::service::Service;
 
 /// An opened store, with its clock and the saving of its memory.
 pub struct Opened {
@@ -54,6 +56,8 @@ struct MemoryPlace {
     saving: Option<Saving>,
     /// The memory file, if there is one.
     owned: Option<OwnedFile>,
+    /// The memory that is to be given to the service manager, which has not got it yet.
+    to_keep: Option<KeptMemory>,
     /// The reason why there is no state to begin with.
     stateless: Option<String>,
 }
@@ -80,6 +84,30 @@ impl MemoryPlace {
         Ok(MemoryPlace { file: Some(memory), owned: Some(owned), ..MemoryPlace::default() })
     }
 
+    /// Returns memory that the service manager keeps: an earlier daemon's, or a new one.
+    fn in_service(
+        earlier: Earlier,
+        config: &Config,
+        clock_name: String,
+        ssd: &SsdTier,
+    ) -> Result<MemoryPlace, String> {
+        let no_memory = |error| format!("--memory-file systemd: no memory: {error}");
+        let (memory, stateless) = match earlier.into_memory() {
+            Ok(memory) => (memory, None),
+            Err(why) => (KeptMemory::new().map_err(no_memory)?, Some(why)),
+        };
+        let file = memory.file.try_clone().map_err(|error| no_memory(error.to_string()))?;
+        let file = MemoryFile {
+            file: Arc::new(file),
+            clock: clock_name,
+            paths: ssd::names(config),
+            ssd: ssd.identity(),
+            allocate: false,
+        };
+        let to_keep = stateless.is_some().then_some(memory);
+        Ok(MemoryPlace { file: Some(file), to_keep, stateless, ..MemoryPlace::default() })
+    }
+
     /// Returns memory of the process, filled from a state file and saved there at the end.
     fn of_state(path: &Path, config: &Config, ssd: &SsdTier) -> Result<MemoryPlace, String> {
         let memory = larder_device::anonymous_file("larder").map_err(|error| {
@@ -102,32 +130,33 @@ impl MemoryPlace {
             allocate: false,
         };
         let saving = Some(Saving { state, memory });
-        Ok(MemoryPlace { file: Some(file), clock, saving, stateless, owned: None })
+        Ok(MemoryPlace { file: Some(file), clock, saving, stateless, ..MemoryPlace::default() })
     }
 }
 
-/// Opens the store, with the items of the memory file or the state file if these can be used.
+/// Opens the store, with the items of the memory file, of an earlier daemon of this service, or of the state file if
+/// these can be used.
 ///
 /// # Errors
 /// A text for the operator, with a remedy.
-pub fn open_store(config: &Config, ssd: &mut SsdTier) -> Result<Opened, String> {
+pub fn open_store(
+    config: &Config,
+    ssd: &mut SsdTier,
+    earlier: Earlier,
+    service: &Service,
+) -> Result<Opened, String> {
     let began = Instant::now();
     let seed = random()?;
-    let MemoryPlace { file: memory_file, clock, mut saving, owned, stateless } =
-        match (&config.memory_file, &config.state_file) {
-            (Some(path), _) => MemoryPlace::in_file(path, config, clock_name(seed), ssd)?,
-            (None, Some(path)) => MemoryPlace::of_state(path, config, ssd)?,
-            (None, None) => MemoryPlace::default(),
-        };
-    let store_config =
-        StoreConfig { memory_file, first_cas: first_cas()?, ..store_config(config, ssd.spans.clone(), seed) };
-    let store = Store::open(&store_config).map_err(|error| {
-        if let Some(owned) = owned.as_ref().filter(|owned| owned.created) {
-            // Locked since it was made, so no other process relies on it.
-            let _ = fs::remove_file(&owned.path);
+    let place = match (&config.memory_file, &config.state_file) {
+        (Some(_), _) if config.keeps_memory_in_service() => {
+            MemoryPlace::in_service(earlier, config, clock_name(seed), ssd)?
         }
-        refused_file(config, &ssd.spans, &error)
-    })?;
+        (Some(path), _) => MemoryPlace::in_file(path, config, clock_name(seed), ssd)?,
+        (None, Some(path)) => MemoryPlace::of_state(path, config, ssd)?,
+        (None, None) => MemoryPlace::default(),
+    };
+    let (store, store_config, place) = open_in(place, config, ssd, seed)?;
+    let MemoryPlace { clock, mut saving, owned, to_keep, stateless, .. } = place;
     if let Some(owned) = &owned {
         let private = owned.make_private();
         private.map_err(|error| format!("--memory-file {}: {error}", owned.path.display()))?;
@@ -138,6 +167,9 @@ pub fn open_store(config: &Config, ssd: &mut SsdTier) -> Result<Opened, String> 
         // In this order: once a memory is marked as ready, its SSD holds nothing older.
         ssd.renew()?;
         store.make_ready(&store_config, &ssd.identity());
+    }
+    if let Some(memory) = &to_keep {
+        memory.keep(service).map_err(|error| format!("--memory-file systemd: {error}"))?;
     }
     if let Some(saving) = &mut saving {
         saving.state.spend()?;
@@ -152,6 +184,42 @@ pub fn open_store(config: &Config, ssd: &mut SsdTier) -> Result<Opened, String> 
         (None, None) => None,
     };
     Ok(Opened { store, clock, saving, said })
+}
+
+/// Opens the store in a place. A memory of the service manager that was made with other options gives way to a new one:
+/// it has no path that an operator could remove, and a service that does not start serves nobody.
+fn open_in(
+    mut place: MemoryPlace,
+    config: &Config,
+    ssd: &SsdTier,
+    seed: u64,
+) -> Result<(Store, StoreConfig, MemoryPlace), String> {
+    loop {
+        let store_config = StoreConfig {
+            memory_file: place.file.take(),
+            first_cas: first_cas()?,
+            ..store_config(config, ssd.spans.clone(), seed)
+        };
+        let error = match Store::open(&store_config) {
+            Ok(store) => return Ok((store, store_config, place)),
+            Err(error) => error,
+        };
+        let is_earlier = config.keeps_memory_in_service() && place.to_keep.is_none();
+        if is_earlier && matches!(error, OpenError::NotMemory | OpenError::OtherOptions(_)) {
+            let mut earlier = Earlier::default();
+            earlier.give_up(match &error {
+                OpenError::OtherOptions(made) => made_with(&changes(made, config, Some(&ssd.spans), true)),
+                _ => format!("what systemd has is of no use: {error}"),
+            });
+            place = MemoryPlace::in_service(earlier, config, clock_name(seed), ssd)?;
+            continue;
+        }
+        if let Some(owned) = place.owned.as_ref().filter(|owned| owned.created) {
+            // Locked since it was made, so no other process relies on it.
+            let _ = fs::remove_file(&owned.path);
+        }
+        return Err(refused_file(config, &ssd.spans, &error));
+    }
 }
 
 /// Returns 64 random bits.
@@ -233,23 +301,38 @@ fn shown_file(config: &Config) -> Option<String> {
     }
 }
 
+/// Describes the options that a memory was made with, given those that changed.
+fn made_with(changes: &[String]) -> String {
+    match changes.is_empty() {
+        true => "it was made with other options".to_string(),
+        false => format!("it was made with {}", changes.join(", and ")),
+    }
+}
+
 fn other_options(changes: &[String]) -> String {
-    let changes = match changes.is_empty() {
-        true => "other options".to_string(),
-        false => changes.join(", and "),
-    };
+    let made_with = made_with(changes);
     format!(
-        "it was made with {changes}; it is left as it is. Give the options it was made with to have its \
+        "{made_with}; it is left as it is. Give the options it was made with to have its \
          items again, or remove it to start empty"
     )
 }
 
 /// Refuses to start if the memory file or the state could be used with other options. Called before the SSD is
-/// opened, since another size would empty it.
+/// opened, since another size would empty it. A memory of the service manager is given up instead.
 ///
 /// # Errors
 /// A text for the operator that names the options that changed.
-pub fn check_options(config: &Config) -> Result<(), String> {
+pub fn check_options(config: &Config, earlier: &mut Earlier) -> Result<(), String> {
+    if config.keeps_memory_in_service() {
+        let made = earlier.file().and_then(|file| MadeFor::read(file, 0).ok()).flatten();
+        if let Some(made) = made.filter(|made| made.is_on_clock(&clock_name(0))) {
+            let changes = changes(&made, config, ssd::foreseen(config).as_deref(), false);
+            if !changes.is_empty() {
+                earlier.give_up(made_with(&changes));
+            }
+        }
+        return Ok(());
+    }
     let (path, offset) = match (&config.memory_file, &config.state_file) {
         (Some(path), _) => (path, 0),
         (None, Some(path)) => (path, state::MEMORY_OFFSET),

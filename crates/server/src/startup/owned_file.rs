@@ -88,7 +88,11 @@ pub fn check(metadata: &Metadata) -> Result<(), String> {
     Ok(())
 }
 
-fn lock(file: &File) -> Result<(), String> {
+/// Locks a file for this process.
+///
+/// # Errors
+/// Another process uses it, or the system's error.
+pub(super) fn lock(file: &File) -> Result<(), String> {
     for _ in 0..LINGER_STEPS {
         match file.try_lock() {
             Ok(()) => return Ok(()),

@@ -66,6 +66,9 @@ fn what_cannot_be_had_together_ends_with_78() {
     let error = refusal(&["-p", "0"]);
     assert!(error.to_string().contains("nothing to listen on"), "{error}");
     assert_eq!(error.exit_code(), 78);
+    let error = refusal(&["--memory-file", "systemd", "-d"]);
+    assert!(error.to_string().contains("leave out -d"), "{error}");
+    assert_eq!(error.exit_code(), 78);
 }
 
 #[test]
