@@ -1,9 +1,9 @@
-//! The service manager that started this process, systemd as a rule: it is told how the daemon is, and keeps descriptors
-//! while no daemon runs. What they are is not known here.
+//! The service manager that started this process, systemd as a rule: it is told how the daemon is, and keeps
+//! descriptors while no daemon runs. What they are is not known here.
 //!
-//! The protocol is that of `sd_notify(3)` and `sd_listen_fds(3)`: lines in a datagram to the socket of `NOTIFY_SOCKET`,
-//! with a descriptor beside them; and descriptors from number 3 on at the next start, as `LISTEN_FDS` and
-//! `LISTEN_FDNAMES` say.
+//! The protocol is that of `sd_notify(3)` and `sd_listen_fds(3)`: lines in a datagram to the socket of
+//! `NOTIFY_SOCKET`, with a descriptor beside them; and descriptors from number 3 on at the next start, as
+//! `LISTEN_FDS` and `LISTEN_FDNAMES` say.
 
 use std::collections::VecDeque;
 use std::env;
@@ -78,8 +78,9 @@ impl Service {
         self.send(lines, None)
     }
 
-    /// Gives it a descriptor to keep, and to pass to the next process of this service. The name has no colon and at most
-    /// 255 bytes of printable ASCII. Whether it is kept is not known: a unit without `FileDescriptorStoreMax` keeps none.
+    /// Gives it a descriptor to keep, and to pass to the next process of this service. The name has no colon and at
+    /// most 255 bytes of printable ASCII. Whether it is kept is not known: a unit without `FileDescriptorStoreMax`
+    /// keeps none.
     ///
     /// # Errors
     /// The error that the system reports.

@@ -1,6 +1,6 @@
-//! Tells the service manager that the daemon serves, that it stops, and, as a watchdog wants to hear again and again, that
-//! all of its event loops run. Workers are not asked: each counts the rounds of its loop, of which it makes ten a second
-//! and more.
+//! Tells the service manager that the daemon serves, that it stops, and, as a watchdog wants to hear again and again,
+//! that all of its event loops run. Workers are not asked: each counts the rounds of its loop, of which it makes ten
+//! a second and more.
 
 use std::sync::{Arc, mpsc};
 use std::thread;

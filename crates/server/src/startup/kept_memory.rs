@@ -1,5 +1,5 @@
-//! The store's memory as a file without a name, which the service manager keeps while no daemon runs. What it holds is
-//! judged elsewhere.
+//! The store's memory as a file without a name, which the service manager keeps while no daemon runs. What it holds
+//! is judged elsewhere.
 
 use std::fs::{File, Permissions};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -1,5 +1,5 @@
-//! Listening sockets that the service manager keeps while no daemon runs: a client that connects then waits for the next
-//! daemon instead of being refused.
+//! Listening sockets that the service manager keeps while no daemon runs: a client that connects then waits for the
+//! next daemon instead of being refused.
 
 use std::fs;
 use std::io;
