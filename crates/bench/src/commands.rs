@@ -26,7 +26,7 @@ pub mod trace;
 pub mod workload;
 
 use crate::net::without_secret;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -122,6 +122,11 @@ enum Command {
     Workload(workload::Args),
     /// Serve a fixed reply to whatever is asked, at once or at a fixed pace
     NullServer(null_server::Args),
+}
+
+/// Returns the command line, for man pages and completions.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Reads the command line and runs its command.

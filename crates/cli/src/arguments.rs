@@ -46,6 +46,11 @@ pub fn is_verb(word: &str) -> bool {
     Arguments::command().find_subcommand(word).is_some()
 }
 
+/// Returns the command line of all verbs.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
+
 /// Returns each verb with one line about it.
 pub fn verbs() -> Vec<(String, String)> {
     let command = Arguments::command();

@@ -62,3 +62,8 @@ pub fn run(args: &[OsString]) -> Option<ExitCode> {
 pub fn verbs() -> Vec<(String, String)> {
     arguments::verbs()
 }
+
+/// Returns the command line of all verbs, for man pages and completions.
+pub fn command() -> clap::Command {
+    arguments::command()
+}

@@ -40,11 +40,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub use error::ConfigError;
-pub use help::{COMPATIBLE_VERSION, VERSION};
+pub use help::{COMPATIBLE_VERSION, EXIT_CODES, SOURCES, VERSION, extended_words, help_introduction};
 pub use http::{HTTP_PORT, HttpAddress, HttpOptions};
 pub use layer::Origin;
 pub use listen::{Listen, ListenTls, Protocol};
-pub use option::Id;
+pub use option::{Effect, Fallback, Group, Id, Kind, Opt};
+pub use options::OPTIONS;
 pub use resolved::{Config, Io, Personality, TcpPort, UnixSocket};
 pub use show::{ShownValue, values_of};
 pub use ssd::{SsdPath, SsdShare};

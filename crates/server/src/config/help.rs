@@ -5,7 +5,7 @@
 //! storage under memcached's names has a page of its own, and refused options are not listed.
 
 use super::error::ConfigError;
-use super::option::{Effect, Fallback, Group, Id, Kind, Opt};
+use super::option::{Effect, Group, Opt};
 use super::options::OPTIONS;
 use super::words::{WORDS, WordKind};
 
@@ -13,6 +13,22 @@ use super::words::{WORDS, WordKind};
 pub const COMPATIBLE_VERSION: &str = "1.6.45";
 /// Larder's own version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What the daemon does without options.
+const INTRODUCTION: &str = "Without options it listens on 127.0.0.1:11211 and caches in 64 MiB of RAM and a \
+    file of 1 GiB in your cache directory. Under the name memcached it listens on every interface and uses \
+    RAM only. Sizes take a suffix k, m, g or t.";
+/// Where the value of an option may come from.
+pub const SOURCES: &str = "An option goes over the environment, the environment over the file of --config, \
+    the file over the default. The variable of --memory-limit is LARDER_MEMORY_LIMIT, its key in the file \
+    memory-limit. A switch takes yes or no there. larder --print-config shows what came from where.";
+/// The exit codes of the daemon, and what they mean.
+pub const EXIT_CODES: [(&str, &str); 4] = [
+    ("0", "ended as asked"),
+    ("1", "could not start or continue: an address in use, an SSD that fails"),
+    ("64", "an option or an environment variable is wrong"),
+    ("78", "the file is wrong, or the options exclude each other"),
+];
 
 /// The widest line of a page.
 pub(super) const WIDTH: usize = 80;
@@ -35,6 +51,17 @@ pub fn licence() -> String {
     page
 }
 
+/// Returns what the daemon does without options.
+pub fn help_introduction() -> &'static str {
+    INTRODUCTION
+}
+
+/// Returns the words of `-o` that have an effect, with the form of their values, and what they do.
+pub fn extended_words() -> impl Iterator<Item = (String, &'static str)> {
+    let honoured = WORDS.iter().filter(|word| word.effect == Effect::Honoured);
+    honoured.map(|word| (format!("{}{}", word.name, value_of(word.kind)), word.help))
+}
+
 /// Returns the page of a topic: empty for the page of `-h`.
 ///
 /// # Errors
@@ -53,35 +80,20 @@ fn main_page() -> String {
          larder {VERSION} \u{2014} a memcached for data bigger than memory\n\n\
          Usage: larder [OPTION]...\n       larder VERB [OPTION]...\n\n"
     );
-    wrap(
-        &mut page,
-        "",
-        "Without options it listens on 127.0.0.1:11211 and caches in 64 MiB of RAM and a file of 1 GiB in \
-         your cache directory. Under the name memcached it listens on every interface and uses RAM only. \
-         Sizes take a suffix k, m, g or t.",
-    );
+    wrap(&mut page, "", INTRODUCTION);
     page.push_str("\nVerbs, which ask a running server; each has a --help of its own\n");
     for (verb, about) in larder_cli::verbs() {
         item(&mut page, &format!("  larder {verb}"), &about);
     }
-    let groups = [
-        (Group::Larder, "Larder's own options"),
-        (Group::Network, "memcached's options: network"),
-        (Group::Memory, "memcached's options: memory and items"),
-        (Group::Commands, "memcached's options: commands"),
-        (Group::Process, "memcached's options: process"),
-    ];
-    for (group, title) in groups {
-        page.push_str(&format!("\n{title}\n"));
+    for group in [Group::Larder, Group::Network, Group::Memory, Group::Commands, Group::Process] {
+        page.push_str(&format!("\n{}\n", group.title()));
         for opt in OPTIONS.iter().filter(|opt| opt.group == group && opt.effect == Effect::Honoured) {
-            item(&mut page, &synopsis(opt), &described(opt));
+            item(&mut page, &synopsis(opt), &opt.described());
         }
     }
     page.push_str("\nExtended options (-o)\n");
-    for word in WORDS {
-        if word.effect == Effect::Honoured && !word.name.starts_with("ext_") {
-            item(&mut page, &format!("      {}{}", word.name, value_of(word.kind)), word.help);
-        }
+    for (word, about) in extended_words().filter(|(word, _)| !word.starts_with("ext_")) {
+        item(&mut page, &format!("      {word}"), about);
     }
     page.push('\n');
     wrap(
@@ -91,20 +103,9 @@ fn main_page() -> String {
     );
     wrap(&mut page, "    ", &without_effect());
     page.push_str("\nWhere a value may come from\n");
-    wrap(
-        &mut page,
-        "  ",
-        "An option goes over the environment, the environment over the file of --config, the file over the \
-         default. The variable of --memory-limit is LARDER_MEMORY_LIMIT, its key in the file memory-limit. \
-         A switch takes yes or no there. larder --print-config shows what came from where.",
-    );
+    wrap(&mut page, "  ", SOURCES);
     page.push_str("\nExit codes\n");
-    for (code, meaning) in [
-        ("0", "ended as asked"),
-        ("1", "could not start or continue: an address in use, an SSD that fails"),
-        ("64", "an option or an environment variable is wrong"),
-        ("78", "the file is wrong, or the options exclude each other"),
-    ] {
+    for (code, meaning) in EXIT_CODES {
         page.push_str(&format!("  {code:>2}  {meaning}\n"));
     }
     page
@@ -112,10 +113,8 @@ fn main_page() -> String {
 
 fn ext_page() -> String {
     let mut page = String::from("SSD storage under memcached's names (-o, --extended)\n\n");
-    for word in WORDS {
-        if word.effect == Effect::Honoured && word.name.starts_with("ext_") {
-            item(&mut page, &format!("  {}{}", word.name, value_of(word.kind)), word.help);
-        }
+    for (word, about) in extended_words().filter(|(word, _)| word.starts_with("ext_")) {
+        item(&mut page, &format!("  {word}"), about);
     }
     page.push('\n');
     wrap(
@@ -159,36 +158,11 @@ fn value_of(kind: WordKind) -> String {
     hint.to_string()
 }
 
-/// Returns the word that stands for an option's value.
-fn hint(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Flag | Kind::Count => "",
-        Kind::Number { .. } | Kind::Decimal => "N",
-        Kind::Millis(_) => "MS",
-        Kind::Megabytes | Kind::Bytes => "SIZE",
-        Kind::Rate => "SIZE/s",
-        Kind::Text(hint) | Kind::List(hint) => hint,
-        Kind::Octal => "MASK",
-        Kind::Char => "CHAR",
-        Kind::Choice(_) => "WORD",
-    }
-}
-
 fn synopsis(opt: &Opt) -> String {
     let letter = opt.short.map_or("    ".to_string(), |letter| format!("-{letter}, "));
-    match hint(opt.kind) {
+    match opt.kind.hint() {
         "" => format!("  {letter}--{}", opt.long),
         hint => format!("  {letter}--{}={hint}", opt.long),
-    }
-}
-
-fn described(opt: &Opt) -> String {
-    let said_with_value = matches!(opt.kind, Kind::Flag | Kind::Count) || opt.id == Id::UdpPort;
-    match opt.default {
-        Fallback::Is(_) if said_with_value => opt.help.to_string(),
-        Fallback::Is(text) => format!("{} (default: {text})", opt.help),
-        Fallback::Computed { how, .. } => format!("{} (default: {how})", opt.help),
-        Fallback::Unset { .. } => opt.help.to_string(),
     }
 }
 

@@ -102,6 +102,23 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
+impl Kind {
+    /// Returns the word that stands for a value in the help; empty for none.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Kind::Flag | Kind::Count => "",
+            Kind::Number { .. } | Kind::Decimal => "N",
+            Kind::Millis(_) => "MS",
+            Kind::Megabytes | Kind::Bytes => "SIZE",
+            Kind::Rate => "SIZE/s",
+            Kind::Text(hint) | Kind::List(hint) => hint,
+            Kind::Octal => "MASK",
+            Kind::Char => "CHAR",
+            Kind::Choice(_) => "WORD",
+        }
+    }
+}
+
 /// The value of an option that is not given.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fallback {
@@ -147,6 +164,19 @@ pub enum Group {
     Process,
 }
 
+impl Group {
+    /// Returns its title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Group::Larder => "Larder's own options",
+            Group::Network => "memcached's options: network",
+            Group::Memory => "memcached's options: memory and items",
+            Group::Commands => "memcached's options: commands",
+            Group::Process => "memcached's options: process",
+        }
+    }
+}
+
 /// One row of the table.
 #[derive(Debug)]
 pub struct Opt {
@@ -169,6 +199,17 @@ pub struct Opt {
 }
 
 impl Opt {
+    /// Returns its description with its default.
+    pub fn described(&self) -> String {
+        let said_with_value = matches!(self.kind, Kind::Flag | Kind::Count) || self.id == Id::UdpPort;
+        match self.default {
+            Fallback::Is(_) if said_with_value => self.help.to_string(),
+            Fallback::Is(text) => format!("{} (default: {text})", self.help),
+            Fallback::Computed { how, .. } => format!("{} (default: {how})", self.help),
+            Fallback::Unset { .. } => self.help.to_string(),
+        }
+    }
+
     /// Returns the option's environment variable.
     pub fn env_name(&self) -> String {
         format!("LARDER_{}", self.long.to_ascii_uppercase().replace('-', "_"))
