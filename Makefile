@@ -2,11 +2,11 @@
 # cargo's own variables (CARGO_TARGET_DIR, CARGO_BUILD_JOBS) are respected.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test wheel site lint bench torture
+.PHONY: help run test wheel site deb test-packages lint bench torture
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: ## build larder with optimisation and start it; options go into ARGS, as in make run ARGS='-m 256'
 	@cargo run --release --package larder -- $(ARGS)
@@ -20,6 +20,12 @@ wheel: ## build the Python package larder-cache into target/wheels
 
 site: ## build the pages as a site into target/site
 	@scripts/site
+
+deb: ## build the Debian packages larder, larder-bench and larder-memcached into target/deb
+	@scripts/deb
+
+test-packages: ## try the packages in a clean Debian: installed, upgraded under load, removed; it needs root and debootstrap
+	@scripts/test-packages
 
 lint: ## formatting, commit subjects, clippy, documentation, and the dependencies' licences and sources
 	@scripts/lint

@@ -6,6 +6,7 @@ and the daemon's process id in LISTEN_PID, and it keeps them while no daemon run
 
 import array
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -42,13 +43,17 @@ class Manager:
 
     running = []
 
-    def __init__(self, folder, *arguments, store_max=64, watchdog_us=None):
+    def __init__(self, folder, *arguments, store_max=64, watchdog_us=None, program=None, root=None, user=None):
+        """With `root` the program runs in that folder as if it were the whole file system, as `user`; `folder` lies in it."""
         self.arguments = [str(argument) for argument in arguments]
+        self.program = program or os.environ["LARDER"]
+        self.root, self.user = root, user
         self.store_max, self.watchdog_us = store_max, watchdog_us
         self.path = os.path.join(folder, f"notify-{time.monotonic_ns()}")
         self.log_path = self.path + ".log"
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(self.path)
+        os.chmod(self.path, 0o777)
         self.stored, self.told, self.process = [], [], None
         threading.Thread(target=self._listen, daemon=True).start()
         Manager.running.append(self)
@@ -89,13 +94,16 @@ class Manager:
     def spawn(self, *more):
         """Starts the daemon, and does not wait for it."""
         self.told.clear()
-        environment = {**clean_environment(), "NOTIFY_SOCKET": self.path}
+        environment = {**clean_environment(), "NOTIFY_SOCKET": self.path.removeprefix(self.root or "")}
         if self.watchdog_us:
             environment["WATCHDOG_USEC"] = str(self.watchdog_us)
         environment["LISTEN_FDNAMES"] = ":".join(name for name, _ in self.stored)
         numbers = [descriptor for _, descriptor in self.stored]
-        user = ["-u", "root"] if os.getuid() == 0 else []
-        words = [os.environ["LARDER"], *self.arguments, *map(str, more), *user]
+        words = [self.program, *self.arguments, *map(str, more)]
+        if self.root:
+            words = [shutil.which("chroot"), f"--userspec={self.user}:{self.user}", self.root, *words]
+        elif os.getuid() == 0:
+            words += ["-u", "root"]
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", LAUNCHER, ",".join(map(str, numbers)), *words],
