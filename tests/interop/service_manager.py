@@ -55,6 +55,8 @@ class Manager:
         self.socket.bind(self.path)
         os.chmod(self.path, 0o777)
         self.stored, self.told, self.process = [], [], None
+        # All that it started: a test that fails may leave one running when the next starts another.
+        self.processes = []
         threading.Thread(target=self._listen, daemon=True).start()
         Manager.running.append(self)
 
@@ -109,6 +111,7 @@ class Manager:
                 [sys.executable, "-c", LAUNCHER, ",".join(map(str, numbers)), *words],
                 pass_fds=numbers, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )
+        self.processes.append(self.process)
         return self.process
 
     def start(self, *more):
@@ -144,7 +147,8 @@ class Manager:
     @classmethod
     def stop_all(cls):
         for manager in cls.running:
-            if manager.process and manager.process.poll() is None:
-                manager.process.kill()
-                manager.process.wait()
+            for process in manager.processes:
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
             manager.forget_all()
