@@ -16,8 +16,8 @@ use signal_hook::iterator::Signals;
 
 use crate::config::{Config, Io};
 use crate::listener::Listener;
-use crate::shadows::Feeder;
 use crate::service::Service;
+use crate::shadows::Feeder;
 use crate::shared::Shared;
 use crate::startup::kept_memory::Earlier;
 use crate::startup::notice::{self, Notice};

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_larder_global_optspecs
-    string join \n ssd= ssd-share= ssd-format ssd-write-limit= ssd-endurance= ssd-write-wait= ssd-admission= ssd-live-percent= index-memory= item-size= conn-memory= lease-memory= io= http= http-token-file= http-open http-host= config= print-config p/port= U/udp-port= s/unix-socket= a/unix-mask= l/listen= insecure-listen cluster-nodes= c/conn-limit= b/listen-backlog= B/protocol= Y/auth-file= S/enable-sasl Z/enable-ssl t/threads= R/max-reqs-per-event= m/memory-limit= I/max-item-size= M/disable-evictions e/memory-file= state-file= k/lock-memory C/disable-cas A/enable-shutdown F/disable-flush-all X/disable-dumping W/disable-watch D/prefix-delimiter= d/daemon u/user= P/pidfile= v/verbose o/extended= h/help i/license V/version r/enable-coredumps f/slab-growth-factor= n/slab-min-size= L/enable-largepages N/napi-ids=
+    string join \n ssd= ssd-share= ssd-format ssd-write-limit= ssd-endurance= ssd-write-wait= ssd-admission= ssd-live-percent= index-memory= shadow-memory= item-size= conn-memory= lease-memory= io= http= http-token-file= http-open http-host= config= print-config p/port= U/udp-port= s/unix-socket= a/unix-mask= l/listen= insecure-listen cluster-nodes= c/conn-limit= b/listen-backlog= B/protocol= Y/auth-file= S/enable-sasl Z/enable-ssl t/threads= R/max-reqs-per-event= m/memory-limit= I/max-item-size= M/disable-evictions e/memory-file= state-file= k/lock-memory C/disable-cas A/enable-shutdown F/disable-flush-all X/disable-dumping W/disable-watch D/prefix-delimiter= d/daemon u/user= P/pidfile= v/verbose o/extended= h/help i/license V/version r/enable-coredumps f/slab-growth-factor= n/slab-min-size= L/enable-largepages N/napi-ids=
 end
 
 function __fish_larder_needs_command
@@ -33,6 +33,7 @@ complete -c larder -n "__fish_larder_needs_command" -l ssd-admission -d 'which i
 returning\t''"
 complete -c larder -n "__fish_larder_needs_command" -l ssd-live-percent -d 'keep every live item on the SSD while these take at most this many percent of it, by moving them when their segment is reused; beyond that, and always with 0, the oldest items go (default: 70)' -r -f
 complete -c larder -n "__fish_larder_needs_command" -l index-memory -d 'RAM for the index at the start, out of the memory limit, a hint: from there it grows and shrinks with the number of items, but with -M (default: it follows the items; with -M, from the SSD\'s size and item-size)' -r -f
+complete -c larder -n "__fish_larder_needs_command" -l shadow-memory -d 'RAM to estimate what caches of other sizes would miss, out of the memory limit: more gives surer estimates; 0 estimates nothing (default: a hundredth of the memory limit, 16m at most; none below 25m)' -r -f
 complete -c larder -n "__fish_larder_needs_command" -l item-size -d 'the size of a typical item, a hint: a start tells how many of these fit; it sizes the tables of remembered keys and, where the index keeps its size, the index (default: 512)' -r -f
 complete -c larder -n "__fish_larder_needs_command" -l conn-memory -d 'RAM for the buffers of all connections together, in addition to the memory limit (default: 64m)' -r -f
 complete -c larder -n "__fish_larder_needs_command" -l lease-memory -d 'RAM to remember which keys the caches of clients hold and want to be told the changes of, in addition to the memory limit; taken only while a client subscribes; 0 refuses subscriptions (default: 16m)' -r -f
@@ -95,6 +96,7 @@ complete -c larder -n "__fish_larder_needs_command" -f -a "stat" -d 'Shows what 
 complete -c larder -n "__fish_larder_needs_command" -f -a "top" -d 'Shows the prefixes, keys or clients that are asked for most'
 complete -c larder -n "__fish_larder_needs_command" -f -a "keys" -d 'Lists the keys of a server'
 complete -c larder -n "__fish_larder_needs_command" -f -a "hist" -d 'Shows the sizes, times to live and ages of a server\'s items'
+complete -c larder -n "__fish_larder_needs_command" -f -a "advise" -d 'Names the size of RAM and SSD that costs the least'
 complete -c larder -n "__fish_larder_needs_command" -f -a "doctor" -d 'Checks a server and its host, and says what mends what it finds'
 complete -c larder -n "__fish_larder_using_subcommand copy" -l from -d 'Copy from this server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
 complete -c larder -n "__fish_larder_using_subcommand copy" -l to -d 'Copy to this server' -r
@@ -186,6 +188,18 @@ complete -c larder -n "__fish_larder_using_subcommand hist" -l tls-name -d 'The 
 complete -c larder -n "__fish_larder_using_subcommand hist" -l timeout -d 'The longest silence of a server' -r
 complete -c larder -n "__fish_larder_using_subcommand hist" -l json -d 'Print the numbers as JSON'
 complete -c larder -n "__fish_larder_using_subcommand hist" -l tls-unverified -d 'Accept any certificate; for tests'
+complete -c larder -n "__fish_larder_using_subcommand advise" -l price-ram -d 'The price of a GB of RAM for a month' -r
+complete -c larder -n "__fish_larder_using_subcommand advise" -l price-ssd -d 'The price of a GB of SSD for a month' -r
+complete -c larder -n "__fish_larder_using_subcommand advise" -l cost-of-miss -d 'The cost of a million misses' -r
+complete -c larder -n "__fish_larder_using_subcommand advise" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
+complete -c larder -n "__fish_larder_using_subcommand advise" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
+complete -c larder -n "__fish_larder_using_subcommand advise" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
+complete -c larder -n "__fish_larder_using_subcommand advise" -l tls-cert -d 'Present the certificate in this file' -r -F
+complete -c larder -n "__fish_larder_using_subcommand advise" -l tls-key -d 'The private key of that certificate' -r -F
+complete -c larder -n "__fish_larder_using_subcommand advise" -l tls-name -d 'The name that servers\' certificates must have; by default the host of the address' -r
+complete -c larder -n "__fish_larder_using_subcommand advise" -l timeout -d 'The longest silence of a server' -r
+complete -c larder -n "__fish_larder_using_subcommand advise" -l json -d 'Print the numbers as JSON'
+complete -c larder -n "__fish_larder_using_subcommand advise" -l tls-unverified -d 'Accept any certificate; for tests'
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l root -d 'Check the host below this folder, which holds its proc and sys, instead of /' -r -F
 complete -c larder -n "__fish_larder_using_subcommand doctor" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
