@@ -184,7 +184,7 @@ fn write(
     written
 }
 
-/// Writes a record for the key as [`write`] does, and samples nothing.
+/// Writes a record for the key as [`write()`] does, and samples nothing.
 fn write_record(
     shard: &mut Shard,
     tiers: &Tiers,
