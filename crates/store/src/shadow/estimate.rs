@@ -1,10 +1,11 @@
 //! From what shadows have seen to what a cache of another size would miss, and how sure that is.
 //!
-//! Three things make an estimate unsure:
+//! Four things make an estimate unsure:
 //!
 //! - other keys in the sample would have had other misses: told by the parts of the sample (jackknife);
 //! - the sample as a whole has a little too much or too little for its room, which moves all parts alike: told by the
 //!   number of its items, and how steep the curve is there;
+//! - shadows are simpler than a store, which matters the more, the more another size changes;
 //! - it may hang on little whether an SSD's live records are moved or dropped: told by the SSD's log.
 
 use super::Counts;
@@ -18,6 +19,8 @@ const NORMAL_QUANTILE: f64 = 1.96;
 const MISSES_MIN: u64 = 100;
 /// What moving live records, or dropping them, changes of the misses: as much as was seen.
 const EDGE: f64 = 0.03;
+/// The part of the difference between two sizes by which shadows may be wrong about it: they are simpler than a store.
+const MODEL: f64 = 0.1;
 
 /// What a cache of another size would miss.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,9 +76,10 @@ impl Estimate {
             let by_room = NORMAL_QUANTILE * one.doubt.room * steepness(one, seen, control);
             let is_on_edge = one.doubt.is_on_edge || control.doubt.is_on_edge;
             let by_edge = if is_on_edge { EDGE * ratio } else { 0.0 };
+            let by_model = MODEL * (ratio - 1.0).abs();
             // The real cache itself tells of its own size.
             let is_control = one.bytes == control.bytes;
-            let error = if is_control { 0.0 } else { by_keys.hypot(by_room) + by_edge };
+            let error = if is_control { 0.0 } else { by_keys.hypot(by_room).hypot(by_model) + by_edge };
             let of = |ratio: f64| (real * ratio).clamp(0.0, 1.0);
             Estimate { miss_ratio: of(ratio), low: of(ratio - error), high: of(ratio + error) }
         };
