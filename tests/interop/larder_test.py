@@ -30,7 +30,7 @@ SSD_MIB = 256
 # Small enough for the filler to push everything else out, large enough for the index of the SSD file.
 SMALL_RAM_MIB = 8
 FILLER_MIB = 40
-FILLER_BYTES = 3000
+FILLER_BYTES = 12_000
 
 
 def value_of(size):
