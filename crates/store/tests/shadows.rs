@@ -291,8 +291,8 @@ fn estimates_hold_for_streams_and_sizes_that_they_were_not_fitted_on() {
         let written = share(|one| one.written_percent.abs() <= 10.0);
         let most = others.iter().map(|one| one.points.abs()).fold(0.0, f64::max);
         println!(
-            "{name}: of {} estimates {close:.1} % within half a point, the worst {most:.2} points off, {inside:.1} % \
-             of the truths inside, bytes written within a tenth in {written:.1} %",
+            "{name}: of {} estimates {close:.1} % within half a point, the worst {most:.2} points off, \
+             {inside:.1} % of the truths inside, bytes written within a tenth in {written:.1} %",
             others.len()
         );
         assert!(inside >= 85.0 && most < 3.0, "{name}: {inside:.1} % inside, {most:.2} points");
