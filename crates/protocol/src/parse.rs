@@ -15,19 +15,29 @@ mod text;
 pub use binary::HEADER_LEN as BINARY_HEADER_BYTES;
 pub use step::Step;
 
-/// Which of the two framings a connection speaks. Classic and meta share the text framing.
+/// The type of a TLS record with a handshake (RFC 8446, section 5.1), with which a connection over TLS begins.
+const TLS_HANDSHAKE: u8 = 22;
+
+/// Which framing a connection speaks. Classic and meta share the text framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
     /// Lines.
     Text,
     /// Packets.
     Binary,
+    /// TLS, in which the bytes that get here should have been taken off: nothing within it is executed, and the
+    /// connection is to be closed.
+    Tls,
 }
 
 /// What a connection speaks, by its first byte; it stays so for the connection's life.
 #[inline]
 pub fn detect(first_byte: u8) -> Wire {
-    if first_byte == binary::MAGIC { Wire::Binary } else { Wire::Text }
+    match first_byte {
+        binary::MAGIC => Wire::Binary,
+        TLS_HANDSHAKE => Wire::Tls,
+        _ => Wire::Text,
+    }
 }
 
 /// Parses the front of `input`. Consumes nothing: the step says what to consume.
@@ -36,6 +46,7 @@ pub fn parse(wire: Wire, input: &[u8]) -> Step<'_> {
     match wire {
         Wire::Text => text::parse(input),
         Wire::Binary => binary::parse(input),
+        Wire::Tls => Step::Close,
     }
 }
 
@@ -45,6 +56,7 @@ pub fn parse_unauthenticated(wire: Wire, input: &[u8]) -> Step<'_> {
     match wire {
         Wire::Text => login::parse_text(input),
         Wire::Binary => login::parse_binary(input),
+        Wire::Tls => Step::Close,
     }
 }
 

@@ -11,7 +11,8 @@
 mod support;
 
 use larder_protocol::{
-    Crawler, Exptime, ItemInfo, Outcome, Request, Step, Store, StoreMode, Wire, metadump_line, parse,
+    Crawler, Exptime, ItemInfo, Outcome, Request, Step, Store, StoreMode, Wire, detect, metadump_line, parse,
+    parse_unauthenticated,
 };
 use support::{answer, packet, request, said, written};
 
@@ -515,6 +516,13 @@ fn browsers_get_nothing() {
     assert_eq!(said(b"HTTP/1.0\r\n"), (b"ERROR\r\n".to_vec(), false));
     let hello = b"\x16\x03\x01\x02\x00 session\r\nset k 0 0 1\r\nx\r\n";
     assert_eq!(said(hello), (Vec::new(), true), "nothing within a TLS hello is executed");
+    let login = parse_unauthenticated(detect(hello[0]), hello);
+    assert_eq!(login, Step::Close, "nor before a login");
+}
+
+#[test]
+fn a_line_that_begins_like_tls_is_a_line_behind_others() {
+    assert_eq!(said(b"mn\r\n\x16\x03\x01 x\r\nmn\r\n"), (b"MN\r\nERROR\r\nMN\r\n".to_vec(), false));
 }
 
 #[test]

@@ -117,6 +117,9 @@ enum Served {
 
 /// One client's connection, without its socket.
 pub struct Session {
+    /// What its listener lets it speak.
+    protocol: Protocol,
+    /// What it speaks, since its first byte.
     wire: Option<Wire>,
     /// Decides what is executed, if the peer has to authenticate.
     guard: Option<Box<Guard>>,
@@ -186,11 +189,8 @@ impl Session {
     pub fn speaking(config: &Config, protocol: Protocol) -> Session {
         Session {
             guard: config.auth_file.is_some().then(Box::default),
-            wire: match protocol {
-                Protocol::Auto => None,
-                Protocol::Ascii => Some(Wire::Text),
-                Protocol::Binary => Some(Wire::Binary),
-            },
+            protocol,
+            wire: None,
             input: Input::default(),
             out: Output::default(),
             wait: Wait::None,

@@ -10,9 +10,6 @@ use crate::request::{Admin, Automove, Clock, Crawler, Lru, Request, ShutdownMode
 use crate::text;
 use crate::token::{self, Tokens};
 
-/// The beginning of a TLS record with a handshake (RFC 8446, section 5.1).
-const TLS_HANDSHAKE: &[u8] = b"\x16\x03";
-
 /// Parses a line whose verb is none of the data commands.
 pub(super) fn parse<'a>(frame: Frame<'a>, verb: &'a [u8], mut tokens: Tokens<'a>) -> Step<'a> {
     let noreply = is_noreply(frame.line);
@@ -38,11 +35,10 @@ pub(super) fn parse<'a>(frame: Frame<'a>, verb: &'a [u8], mut tokens: Tokens<'a>
     }
 }
 
-/// No such verb. A browser that was talked into speaking to a cache gets nothing to read, and what it hides in the
-/// first message of TLS is not executed.
+/// No such verb. A browser that was talked into speaking to a cache gets nothing to read.
 fn unknown<'a>(frame: Frame<'a>, arguments: Tokens<'a>, noreply: bool) -> Step<'a> {
     let is_http = !arguments.rest().is_empty() && token::last(frame.line).starts_with(b"HTTP/");
-    if is_http || frame.line.starts_with(TLS_HANDSHAKE) {
+    if is_http {
         return Step::Close;
     }
     frame.reject(text::ERROR, noreply)

@@ -9,6 +9,7 @@ use super::commands::Prefetch;
 use super::receive::Begun;
 use super::{Ctx, Served, Session, Wait, echo};
 use crate::budget::LINE_BYTES_MAX;
+use crate::config::Protocol;
 
 /// Requests parsed and prefetched before the first of them is executed.
 const BATCH: usize = 16;
@@ -30,6 +31,15 @@ struct Turn {
     left: u32,
     /// The turn is for one request, whose read is done. Its memory is all that was taken.
     is_single: bool,
+}
+
+/// Returns what a connection speaks whose first byte is `first`.
+fn spoken(allowed: Protocol, first: u8) -> Wire {
+    match (allowed, detect(first)) {
+        (Protocol::Binary, _) => Wire::Binary,
+        (Protocol::Ascii, Wire::Binary) => Wire::Text,
+        (_, wire) => wire,
+    }
 }
 
 /// Parses up to `batch_max` requests from the front of `input` into an empty batch, and prefetches their items.
@@ -87,7 +97,7 @@ impl Session {
                 self.yield_turn(ctx, &turn);
                 break;
             }
-            let wire = *self.wire.get_or_insert_with(|| detect(first));
+            let wire = *self.wire.get_or_insert_with(|| spoken(self.protocol, first));
             let mut batch = Batch { requests: ArrayVec::new(), stop: None };
             let batch_max = self.batch_max(ctx, &turn);
             let parsed = match &self.guard {
@@ -289,5 +299,22 @@ impl Session {
     #[cold]
     fn echo_reply(&mut self, ctx: &Ctx<'_>, reply_at: usize) {
         echo::reply(ctx.connection, self.out.tail().get(reply_at..).unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_of_one_protocol_speaks_no_other() {
+        let (line, packet, hello) = (b'g', 0x80, 0x16);
+        for (allowed, wires) in [
+            (Protocol::Auto, [Wire::Text, Wire::Binary, Wire::Tls]),
+            (Protocol::Ascii, [Wire::Text, Wire::Text, Wire::Tls]),
+            (Protocol::Binary, [Wire::Binary; 3]),
+        ] {
+            assert_eq!([line, packet, hello].map(|first| spoken(allowed, first)), wires, "{allowed:?}");
+        }
     }
 }
