@@ -25,7 +25,7 @@ use crate::startup::{cluster, descriptors, greeting, http as http_socket, listen
 use crate::supervision::Supervision;
 use crate::wear::Wear;
 use crate::worker::{Inbox, Worker};
-use crate::{budget, http, log, process};
+use crate::{budget, checks, http, log, process};
 
 /// Reads and writes that one worker may have under way.
 const QUEUE_DEPTH: u32 = 256;
@@ -93,6 +93,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
         background.serving().map_err(|error| format!("cannot leave the terminal: {error}"))?;
     }
     let supervision = Supervision::begin(&shared, service, status.as_deref())?;
+    checks::log_findings(&shared);
     let listeners = Arc::new(listeners);
     let sizes = memory::store_config(&shared.config, ssd.spans.clone(), 0);
     let files = ssd.devices();

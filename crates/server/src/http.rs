@@ -7,9 +7,10 @@
 //!   connection.rs      bytes in, bytes out, deadlines; sans-IO
 //!      |         \
 //!   request.rs   answer.rs ---> access.rs      who may have an answer: Host, method, token
-//!   bytes to a        |    \--> api.rs         figures as JSON    findings.rs   what larder doctor finds
-//!   request           |     |-> metrics        the text for Prometheus
-//!                     |     \-> page.rs ----> history.rs
+//!   bytes to a        |    |--> api.rs         figures as JSON    findings.rs   what larder doctor finds
+//!   request           |    |--> segments.rs    those of the tiers' segments
+//!                     |    |--> metrics        the text for Prometheus
+//!                     |    \--> page.rs -----> history.rs
 //!                 response.rs    the page for people, and the last minutes that it draws
 //!                 an answer to bytes
 //! ```
@@ -26,6 +27,7 @@ mod history;
 mod page;
 mod request;
 mod response;
+mod segments;
 mod server;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -56,7 +58,7 @@ pub struct State {
 }
 
 /// The paths that answer, but for the page itself and what belongs to it.
-const PATHS: [&str; 9] = [
+const PATHS: [&str; 11] = [
     "/metrics",
     "/healthz",
     "/readyz",
@@ -66,6 +68,8 @@ const PATHS: [&str; 9] = [
     "/api/v1/config",
     "/api/v1/doctor",
     "/api/v1/mrc",
+    "/api/v1/segments",
+    "/api/v1/top",
 ];
 
 impl State {

@@ -19,6 +19,7 @@
 
 pub mod auth;
 pub mod budget;
+pub mod checks;
 pub mod clock;
 pub mod cluster;
 pub mod config;

@@ -6,6 +6,7 @@ mod support;
 #[path = "fuzz/web.rs"]
 mod web;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -82,11 +83,67 @@ fn each_path_answers() {
 }
 
 #[test]
+fn segments_are_counted_by_state_and_age() {
+    let server = Server::ssd();
+    let state = serving(&[], &server);
+    let mut client = Client::new();
+    client.ask(&server, "set a 0 0 1\r\nx\r\n");
+    let ssd = format!("\"ssd\":{{\"segments\":{SSD_SEGMENTS},\"segment_bytes\":16777216,\"used\":");
+    let body = get(&state, "/api/v1/segments").1;
+    assert!(body.contains(&format!("{ssd}0,\"oldest_age_s\":0,\"live_shares\":[]}}")), "{body}");
+    server.push_out();
+    let body = get(&state, "/api/v1/segments").1;
+    assert!(body.starts_with("{\"ram\":{\"segments\":") && body.contains(",\"withheld\":0,"), "{body}");
+    assert!(body.contains(&format!("{ssd}1,")) && body.contains("\"live_shares\":[0."), "{body}");
+}
+
+const TOKEN_FIELDS: &str = "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\n";
+
+/// The state of a daemon that answers requests with [`TOKEN_FIELDS`], and its file of the token.
+fn serving_with_token(name: &str, server: &Server) -> (State, PathBuf) {
+    let path = std::env::temp_dir().join(format!("larder-token-{name}-{}", std::process::id()));
+    std::fs::write(&path, "0123456789abcdef\n").expect("room");
+    (serving(&["--http-token-file", &path.display().to_string()], server), path)
+}
+
+#[test]
+fn parts_of_keys_are_shown_only_behind_the_token() {
+    let server = Server::start(&["-m", "8", "-D", ":"], 0);
+    let mut client = Client::new();
+    client.ask(&server, "set user\x01:1 0 0 1\r\nx\r\nset user:1 0 0 1\r\nx\r\nget user:1\r\nget user:2\r\n");
+    let (status, body) = get(&serving(&[], &server), "/api/v1/top");
+    assert_eq!(status, 403);
+    assert!(body.contains("--http-token-file") && !body.contains("user"), "{body}");
+    let (state, token) = serving_with_token("top", &server);
+    assert_eq!(get(&state, "/api/v1/top").0, 401);
+    let (status, body) = ask(&state, "GET /api/v1/top", TOKEN_FIELDS);
+    std::fs::remove_file(token).expect("it is there");
+    assert_eq!(status, 200);
+    let user = "{\"prefix\":\"user\",\"gets\":2,\"hits\":1,\"sets\":1,\"deletes\":0}";
+    assert!(body.starts_with(&format!("{{\"is_counting\":true,\"prefixes\":[{user}")), "{body}");
+}
+
+#[test]
+fn the_list_of_prefixes_is_bounded() {
+    let server = Server::start(&["-m", "8", "-D", ":"], 0);
+    let mut client = Client::new();
+    for number in 0..300 {
+        client.ask(&server, &format!("get {number}:{}\r\n", "k".repeat(200)));
+    }
+    let (state, token) = serving_with_token("list", &server);
+    let (_, body) = ask(&state, "GET /api/v1/top", TOKEN_FIELDS);
+    std::fs::remove_file(token).expect("it is there");
+    assert_eq!(body.matches("\"prefix\":").count(), 100);
+}
+
+#[test]
 fn a_daemon_is_ready_from_the_opening_of_its_store_until_it_is_stopped() {
     let server = Server::ram();
     let state = State::new(options(&[]));
     assert_eq!(get(&state, "/healthz").0, 200);
-    for path in ["/readyz", "/metrics", "/api/v1/stats", "/api/v1/latency", "/api/v1/config"] {
+    for path in
+        ["/readyz", "/metrics", "/api/v1/stats", "/api/v1/latency", "/api/v1/config", "/api/v1/segments"]
+    {
         assert_eq!(get(&state, path), (503, "starting\n".to_string()), "{path}");
     }
     state.serve(Arc::clone(&server.shared));

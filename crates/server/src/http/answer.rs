@@ -6,9 +6,13 @@ use std::time::Instant;
 use super::access::refuse;
 use super::request::Request;
 use super::response::{CSS, HTML, JSON, Response, SCRIPT, Status, TEXT};
-use super::{State, api, page};
+use super::{State, api, page, segments};
 use crate::metrics::{self, Format};
 use crate::shared::Shared;
+
+/// The answer where parts of keys would be shown to any peer.
+const NEEDS_TOKEN: &str =
+    "parts of keys are shown only with a token: start the daemon with --http-token-file";
 
 /// Returns the answer to a request.
 pub(super) fn answer(state: &State, request: &Request) -> Response {
@@ -26,9 +30,14 @@ pub(super) fn answer(state: &State, request: &Request) -> Response {
     }
 }
 
-/// Returns the page for people. Whoever has given the token may see parts of keys there.
+/// Returns whether parts of keys are shown: to peers that have given the token.
+fn shows_keys(state: &State) -> bool {
+    state.options.token_file.is_some()
+}
+
+/// Returns the page for people.
 fn page_of(state: &State) -> Response {
-    let shows_keys = state.options.token_file.is_some();
+    let shows_keys = shows_keys(state);
     match state.shared.get() {
         None => Response { status: Status::Unavailable, ..Response::new(HTML, page::starting()) },
         Some(shared) => {
@@ -56,6 +65,9 @@ fn figures(state: &State, path: &str, request: &Request) -> Response {
         "/api/v1/config" => json(api::config),
         "/api/v1/doctor" => json(api::doctor),
         "/api/v1/mrc" => json(api::mrc),
+        "/api/v1/segments" => json(segments::segments),
+        "/api/v1/top" if !shows_keys(state) => Response::line(Status::Forbidden, NEEDS_TOKEN),
+        "/api/v1/top" => json(api::top),
         _ => Response::refusal(Status::NotFound),
     }
 }

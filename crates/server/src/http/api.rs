@@ -1,12 +1,17 @@
 //! Figures as JSON, each the twin of a command.
 
 use larder_cli::{Checked, Finding, Weight};
+use larder_protocol::uri_encode;
 
-use super::findings::examine;
+use crate::checks::examine;
 use crate::config::{COMPATIBLE_VERSION, ShownValue, VERSION, values_of};
 use crate::histogram::Times;
+use crate::prefixes::PrefixCounts;
 use crate::session::{Lines, all_figures, mrc_figures};
 use crate::shared::Shared;
+
+/// The most prefixes that `top` lists.
+const PREFIXES_MAX: usize = 100;
 
 /// Returns the versions, of Larder and of the memcached that it is compatible with.
 pub(super) fn version() -> String {
@@ -83,6 +88,27 @@ pub(super) fn latency(shared: &Shared) -> String {
     )
 }
 
+/// Returns the prefixes of keys with the most commands, if commands are counted by prefix. Prefixes are encoded as in
+/// `metadump`, because keys may hold any bytes.
+pub(super) fn top(shared: &Shared) -> String {
+    let counts = |(prefix, counts): (Vec<u8>, PrefixCounts)| {
+        let mut name = Vec::new();
+        uri_encode(&mut name, &prefix);
+        object([
+            ("prefix", quoted(&String::from_utf8_lossy(&name))),
+            ("gets", counts.gets.to_string()),
+            ("hits", counts.hits.to_string()),
+            ("sets", counts.sets.to_string()),
+            ("deletes", counts.deletes.to_string()),
+        ])
+    };
+    let prefixes: Vec<String> = shared.prefixes.top(PREFIXES_MAX).into_iter().map(counts).collect();
+    object([
+        ("is_counting", shared.prefixes.is_on().to_string()),
+        ("prefixes", format!("[{}]", prefixes.join(","))),
+    ])
+}
+
 /// Returns the checks of `larder doctor --json`, each with what it found.
 pub(super) fn doctor(shared: &Shared) -> String {
     let shown = |Checked { check, finding }: Checked| {
@@ -116,7 +142,8 @@ fn shown_times(times: &Times) -> String {
     ])
 }
 
-fn object<'a>(members: impl IntoIterator<Item = (&'a str, String)>) -> String {
+/// Returns an object of JSON, whose values are JSON already.
+pub(super) fn object<'a>(members: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let members: Vec<String> =
         members.into_iter().map(|(name, value)| format!("{}:{value}", quoted(name))).collect();
     format!("{{{}}}", members.join(","))

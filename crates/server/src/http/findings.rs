@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use larder_cli::{Checked, examine_own};
+use larder_cli::Checked;
 
-use crate::session::{Lines, all_figures, settings};
+use crate::checks::examine;
 use crate::shared::Shared;
 
 /// How long findings are shown before the checks run again.
@@ -23,11 +23,4 @@ impl Findings {
         }
         self.0.as_ref().map_or(&[], |(_, checked)| checked)
     }
-}
-
-/// Runs all checks.
-pub(super) fn examine(shared: &Shared) -> Vec<Checked> {
-    let owned = |lines: Lines| lines.into_iter().map(|(name, value)| (name.into_owned(), value)).collect();
-    let [general, larder] = all_figures(shared);
-    examine_own(owned(general), owned(larder), owned(settings(shared)))
 }

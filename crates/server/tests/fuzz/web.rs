@@ -20,6 +20,8 @@ const PIECES: &[&str] = &[
     " / ",
     "/page.css",
     "/api/v1/stats",
+    "/api/v1/segments",
+    "/api/v1/top",
     " HTTP/1.1\r\n",
     " HTTP/1.0\n",
     "Host: localhost\r\n",
@@ -38,7 +40,7 @@ const PIECES: &[&str] = &[
     "%00?#",
     "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n",
 ];
-const STATUSES: &[&str] = &["200", "400", "401", "404", "405", "408", "421", "431"];
+const STATUSES: &[&str] = &["200", "400", "401", "403", "404", "405", "408", "421", "431"];
 /// The most bytes of a request.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
