@@ -128,7 +128,7 @@ fn the_list_of_prefixes_is_bounded() {
     let server = Server::start(&["-m", "8", "-D", ":"], 0);
     let mut client = Client::new();
     for number in 0..300 {
-        client.ask(&server, &format!("get {number}:{}\r\n", "k".repeat(200)));
+        client.ask(&server, format!("get {number}:{}\r\n", "k".repeat(200)));
     }
     let (state, token) = serving_with_token("list", &server);
     let (_, body) = ask(&state, "GET /api/v1/top", TOKEN_FIELDS);
