@@ -2,7 +2,7 @@
 # cargo's own variables (CARGO_TARGET_DIR, CARGO_BUILD_JOBS) are respected.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test wheel site deb image test-packages lint bench torture
+.PHONY: help run test wheel site deb image cross test-packages lint bench torture
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -26,6 +26,9 @@ deb: ## build the Debian packages larder, larder-bench and larder-memcached into
 
 image: ## build an OCI image into target/image
 	@scripts/image
+
+cross: ## build larder for arm64 on another machine, and try it under qemu
+	@scripts/cross
 
 test-packages: ## try the packages in a clean Debian: installed, upgraded under load, removed; it needs root and debootstrap
 	@scripts/test-packages
