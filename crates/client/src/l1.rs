@@ -58,6 +58,7 @@ mod words;
 
 pub use claim::{Claim, Flight, Waited, Waiter};
 pub use clock::now_ms;
+pub(crate) use clock::now_us;
 pub use entry::{Entry, Hit, KEY_BYTES_MAX, Stored, TIME_MS_MAX, Ticket};
 pub use error::L1Error;
 pub(crate) use feed::{EPOCH_MS_MIN, Feed, FeedId, Turn};
@@ -193,13 +194,32 @@ impl L1 {
     /// none that is fresh or stale. Takes no lock.
     #[inline]
     pub fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Option<Hit> {
+        self.get_by(key, value, Inner::hit)
+    }
+
+    /// As [`L1::get`]. An entry of a feed is fresh only if it was its server's less than `within_us` microseconds
+    /// before this read.
+    #[inline]
+    pub(crate) fn get_exact(&self, key: &[u8], value: &mut Vec<u8>, within_us: u64) -> Option<Hit> {
+        self.get_by(key, value, |inner, header| inner.exact_hit(header, within_us))
+    }
+
+    #[inline]
+    fn get_by(
+        &self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        hit: impl FnOnce(&Inner, &Header) -> Option<Hit>,
+    ) -> Option<Hit> {
         let inner = &*self.inner;
         let hash = inner.hash(key);
         let shard = inner.shard(hash);
         let header = shard.read(hash, key, value);
-        // A feed may have been extended since the entry was copied, after it was forgotten.
-        let is_there = |header: &Header| header.feed() == 0 || shard.has(hash, header);
-        let hit = header.and_then(|header| inner.hit(&header).filter(|_| is_there(&header)));
+        // A feed may have been extended since the entry was copied, or have had a beat, after it was forgotten.
+        let is_there = |header: &Header| {
+            header.feed() == 0 || is_broken(Fault::BeatNotLookedBehind) || shard.has(hash, header)
+        };
+        let hit = header.and_then(|header| hit(inner, &header).filter(|_| is_there(&header)));
         inner.counts().add(if hit.is_some() { Count::Hits } else { Count::Misses });
         if hit.is_none() {
             value.clear();
@@ -210,9 +230,15 @@ impl L1 {
     /// As [`L1::get`], with a function that is given the entry and the value, in a buffer of the thread.
     #[inline]
     pub fn get_with<T>(&self, key: &[u8], with: impl FnOnce(&Hit, &[u8]) -> T) -> Option<T> {
+        self.with_buffer(|value| self.get(key, value).map(|hit| with(&hit, value)))
+    }
+
+    /// Calls a function with a buffer of the thread.
+    #[inline]
+    pub(crate) fn with_buffer<T>(&self, with: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         // Taken, so that the function may read other keys.
         let mut value = BUFFER.take();
-        let result = self.get(key, &mut value).map(|hit| with(&hit, &value));
+        let result = with(&mut value);
         if value.capacity() <= BUFFER_BYTES_KEPT {
             BUFFER.set(value);
         }
@@ -404,6 +430,21 @@ impl Inner {
             feed => feed::end_ms(self.feeds(), feed, now_ms),
         };
         header.hit(now_ms, self.generation().load(Relaxed), feed_end_ms)
+    }
+
+    /// As [`Inner::hit`]. An entry of a feed is fresh only if it is exact within a time.
+    #[inline]
+    fn exact_hit(&self, header: &Header, within_us: u64) -> Option<Hit> {
+        if header.feed() == 0 {
+            return self.hit(header);
+        }
+        let now_us = now_us();
+        let is_exact =
+            feed::is_exact(self.feeds(), header.feed(), header.fresh_until_ms(), now_us, within_us);
+        let feed_end_ms = feed::end_ms(self.feeds(), header.feed(), now_us / 1000);
+        // Loaded behind the beat: all entries are made stale before a beat is noted.
+        let hit = header.hit(now_us / 1000, self.generation().load(Relaxed), feed_end_ms)?;
+        Some(Hit { is_fresh: hit.is_fresh && is_exact, ..hit })
     }
 
     fn feeds(&self) -> &[AtomicU64] {

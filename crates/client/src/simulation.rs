@@ -41,6 +41,14 @@ pub enum Fault {
     ForgetKeepsVersion,
     /// A server is taken to announce from when its answer came, and not from when it was asked.
     FeedFromAnswer,
+    /// A beat is the time at which an answer came, and not at which it was asked for.
+    BeatFromAnswer,
+    /// An entry is exact by the beat of another feed.
+    BeatOfAnyFeed,
+    /// A reader does not look whether the entry is still there after it has looked at the beat.
+    BeatNotLookedBehind,
+    /// A value that is not exact is used while another one renews it.
+    InexactBesideRenewal,
     /// The simulated server notes a lease after it has read the item.
     #[cfg(test)]
     LeaseAfterRead,

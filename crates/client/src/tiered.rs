@@ -38,7 +38,7 @@ use std::time::Duration;
 
 use crate::client::Client;
 use crate::l1::{Hit, L1, now_ms};
-use crate::simulation;
+use crate::simulation::{self, Fault, is_broken};
 use times::{Prefixes, Use};
 
 pub use times::Times;
@@ -131,6 +131,8 @@ pub struct Tiered {
     client: Client,
     options: TieredOptions,
     prefixes: Prefixes,
+    /// [`Push::exact_within`] in microseconds; 0 for none.
+    exact_us: u64,
     /// The times of a call, instead of those of its key.
     call: Option<Times>,
     threads: Arc<Threads>,
@@ -142,6 +144,8 @@ struct Copy {
     value: Vec<u8>,
     /// Whether it may be used while it is not fresh.
     is_usable: bool,
+    /// Whether it may not be used while its server answers.
+    must_ask: bool,
     /// Whether it should be renewed, though it is fresh.
     is_due: bool,
 }
@@ -162,6 +166,11 @@ impl Copy {
         (hit.mark != ABSENT && is_usable).then_some(Cached { value, flags: hit.flags, source })
     }
 
+    /// Returns whether it may not be used while another one renews it.
+    fn must_wait(&self) -> bool {
+        self.must_ask && !is_broken(Fault::InexactBesideRenewal)
+    }
+
     /// Returns where the value comes from if no server is asked.
     fn source(&self) -> Source {
         if self.hit.is_fresh { Source::L1 } else { Source::Stale }
@@ -171,7 +180,9 @@ impl Copy {
 impl Tiered {
     /// Puts a cache in shared memory in front of servers. All processes that use this cache must use the same servers.
     pub fn new(l1: L1, client: Client, options: TieredOptions) -> Tiered {
-        Tiered { l1, client, options, prefixes: Prefixes::default(), call: None, threads: Arc::default() }
+        let exact_us = options.push.map_or(0, |push| push.exact_us());
+        let (prefixes, threads) = (Prefixes::default(), Arc::default());
+        Tiered { l1, client, options, prefixes, exact_us, call: None, threads }
     }
 
     /// Sets other times for the keys that begin with `prefix`; of several prefixes the longest decides. All processes
@@ -214,10 +225,20 @@ impl Tiered {
     fn look(&self, key: &[u8]) -> Option<Copy> {
         simulation::step();
         let mut value = Vec::new();
-        let mut hit = self.l1.get(key, &mut value)?;
+        let mut hit = self.find(key, &mut value)?;
         let Use { is_fresh, is_usable, is_due } = self.judge(key, &hit);
         hit.is_fresh = is_fresh;
-        Some(Copy { hit, value, is_usable, is_due })
+        let must_ask = self.exact_us > 0 && hit.feed != 0 && !is_fresh;
+        Some(Copy { hit, value, is_usable, must_ask, is_due })
+    }
+
+    /// Copies the value of an entry, which is fresh only if it is as exact as the options want.
+    #[inline]
+    fn find(&self, key: &[u8], value: &mut Vec<u8>) -> Option<Hit> {
+        match self.exact_us {
+            0 => self.l1.get(key, value),
+            within_us => self.l1.get_exact(key, value, within_us),
+        }
     }
 
     /// Returns what an entry may be used for.

@@ -76,8 +76,13 @@ impl Header {
         words_for(self.key_len(), self.value_len())
     }
 
+    #[inline]
+    pub(super) fn fresh_until_ms(&self) -> u64 {
+        self.0[FRESH_WORD] >> GENERATION_BITS
+    }
+
     pub(super) fn stale_until_ms(&self) -> u64 {
-        (self.0[FRESH_WORD] >> GENERATION_BITS) + (self.0[6] >> 32)
+        self.fresh_until_ms() + (self.0[6] >> 32)
     }
 
     /// Returns whether the value and this header belong together.
@@ -105,7 +110,7 @@ impl Header {
     /// lasts, until `feed_end_ms`, and stale for so long behind that.
     #[inline]
     pub(super) fn hit(&self, now_ms: u64, generation: u64, feed_end_ms: u64) -> Option<Hit> {
-        let fresh_until_ms = self.0[FRESH_WORD] >> GENERATION_BITS;
+        let fresh_until_ms = self.fresh_until_ms();
         let has_ended = now_ms >= feed_end_ms;
         let fresh_until_ms = if has_ended { fresh_until_ms.min(feed_end_ms) } else { fresh_until_ms };
         let stale_until_ms = fresh_until_ms + (self.0[6] >> 32);

@@ -102,6 +102,18 @@ fn a_change_goes_unseen_for_no_longer_than_the_silence() {
 }
 
 #[test]
+fn a_value_is_exact_within_its_bound_although_the_listener_or_the_reader_is_late() {
+    holds("the listener or a reader is late", 1, 1);
+    holds("two readers find that the listener is late", 0, 1);
+}
+
+#[test]
+fn a_value_is_exact_within_its_bound_although_the_line_falls_silent() {
+    holds("the line that announces falls silent", 0, 2);
+    holds("another process announces what the killed one did not", 0, 1);
+}
+
+#[test]
 fn a_stale_value_is_renewed_although_the_process_that_renewed_it_was_killed() {
     holds("a process is killed while it renews", 1, 1);
     holds("a process is killed while it creates", 1, 1);

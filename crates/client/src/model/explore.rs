@@ -16,7 +16,7 @@ use crate::clock::sleep;
 use crate::l1::{L1, L1Options};
 use crate::options::Options;
 use crate::simulation::{self, Fault};
-use crate::tiered::{Cached, Push, Source, Tiered, TieredOptions};
+use crate::tiered::{Cached, Source, Tiered, TieredOptions};
 use crate::{Address, Server};
 
 /// The key of all operations, so that they meet.
@@ -294,10 +294,13 @@ fn judge_read(stage: &Stage, at: usize, program: &Program, read: crate::Result<O
     match &read {
         Ok(None) => state.judge(at, KEY, None, ms(options.negative), true),
         Ok(Some(cached)) => {
-            let push = options.push.unwrap_or(Push { keep: Duration::ZERO, silence: Duration::ZERO });
+            let exact = options.push.and_then(|push| push.exact_within);
+            let unseen = exact.or(options.push.map(|push| push.silence)).unwrap_or_default();
+            let keep = options.push.map_or(Duration::ZERO, |push| push.keep);
             let age = match cached.source {
-                Source::L1 => options.fresh.max(push.silence),
-                Source::Stale => options.fresh.max(push.keep) + options.stale,
+                Source::L1 => options.fresh.max(unseen),
+                Source::Stale if exact.is_some() && !state.has_disturbed() => unseen,
+                Source::Stale => options.fresh.max(keep) + options.stale,
                 Source::Server | Source::Created => Duration::ZERO,
             };
             state.judge(at, KEY, Some(&cached.value), ms(age), cached.source != Source::Stale);

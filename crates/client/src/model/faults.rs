@@ -8,10 +8,13 @@ use crate::simulation::Fault;
 /// The most executions until a fault is found.
 const EXECUTIONS_MAX: usize = 5_000;
 
-/// Returns after how many executions a fault is found, with so many preemptions and events at most.
-fn executions_to_find(fault: Fault, name: &str) -> usize {
+/// Preemptions and events, the fewest first.
+const ALL_LIMITS: &[(u32, u32)] = &[(0, 0), (0, 1), (1, 0), (1, 1)];
+
+/// Returns after how many executions a fault is found, within each of these limits at most.
+fn executions_to_find(fault: Fault, name: &str, limits: &[(u32, u32)]) -> usize {
     let mut sum = 0;
-    for (preemptions, events) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+    for &(preemptions, events) in limits {
         let limits = Limits { preemptions, events, ..program(name).limits };
         let program = Program { limits, ..*program(name) };
         let explored = explore(&program, Some(fault), Search::DepthFirst, EXECUTIONS_MAX - sum);
@@ -49,8 +52,17 @@ fn each_fault_that_is_put_into_the_client_is_found() {
         (Fault::LeaseAfterRead, "changes are announced"),
         (Fault::AnnouncementLost, "changes are announced"),
         (Fault::FeedFromAnswer, "an answer is read late"),
+        (Fault::BeatFromAnswer, "the answer to a beat is read late"),
+        (Fault::InexactBesideRenewal, "two readers find that the listener is late"),
         (Fault::ForgetKeepsVersion, "an announcement overtakes a reply"),
     ] {
-        assert!(executions_to_find(fault, name) > 0);
+        assert!(executions_to_find(fault, name, ALL_LIMITS) > 0);
+    }
+    // With less, these have more executions than one would wait for.
+    for (fault, name, limits) in [
+        (Fault::BeatNotLookedBehind, "the listener or a reader is late", (1, 1)),
+        (Fault::BeatOfAnyFeed, "another process announces what the killed one did not", (0, 1)),
+    ] {
+        assert!(executions_to_find(fault, name, &[limits]) > 0);
     }
 }

@@ -34,8 +34,24 @@ const SILENCE_MS: u64 = 400;
 /// Only what is announced is used without asking.
 const PUSH: TieredOptions = TieredOptions {
     fresh: Duration::ZERO,
-    push: Some(Push { keep: Duration::from_secs(600), silence: Duration::from_millis(SILENCE_MS) }),
+    push: Some(Push {
+        keep: Duration::from_secs(600),
+        silence: Duration::from_millis(SILENCE_MS),
+        exact_within: None,
+    }),
     ..OPTIONS
+};
+/// The time within which reads are exact, whatever is late.
+const WITHIN_MS: u64 = 100;
+/// A little more than that.
+const LATE_MS: u64 = WITHIN_MS + 20;
+const EXACT: TieredOptions = TieredOptions {
+    push: Some(Push {
+        keep: Duration::from_secs(600),
+        silence: Duration::from_millis(SILENCE_MS),
+        exact_within: Some(Duration::from_millis(WITHIN_MS)),
+    }),
+    ..PUSH
 };
 /// Until then the listener has subscribed.
 const BEGIN: Op = Pause(500);
@@ -412,6 +428,78 @@ pub const PROGRAMS: &[Program] = &[
         ],
         events: &[Restart, LoseLine, Pass(100)],
         limits: limits(1, 2),
+        creations_max: ANY,
+    },
+    Program {
+        name: "the listener or a reader is late",
+        options: EXACT,
+        setup: &[(2, Set)],
+        pause_ms: 0,
+        threads: &[
+            thread(0, 1, &[Listen]),
+            thread(0, 2, &[Pause(450), Get, Pause(25), Get]),
+            thread(1, 3, &[Pause(470), Set]),
+        ],
+        events: &[Pass(LATE_MS)],
+        limits: limits(1, 1),
+        creations_max: ANY,
+    },
+    Program {
+        name: "the answer to a beat is read late",
+        options: EXACT,
+        setup: &[(1, Set)],
+        pause_ms: 0,
+        threads: &[
+            thread(0, 1, &[Listen]),
+            thread(0, 2, &[Pause(450), Get, Pause(51), Get]),
+            thread(1, 3, &[BEGIN, Set]),
+        ],
+        events: &[Pass(LATE_MS)],
+        limits: limits(1, 1),
+        creations_max: ANY,
+    },
+    Program {
+        name: "the line that announces falls silent",
+        options: EXACT,
+        setup: &[(2, Set)],
+        pause_ms: 0,
+        threads: &[
+            thread(0, 1, &[Listen]),
+            thread(0, 2, &[BEGIN, Get, Pause(30), Get, Pause(LATE_MS), Get]),
+            thread(1, 3, &[BEGIN, Pause(20), Set]),
+        ],
+        events: &[Hang, LoseLine, Pass(LATE_MS)],
+        limits: limits(1, 2),
+        creations_max: ANY,
+    },
+    Program {
+        name: "two readers find that the listener is late",
+        options: EXACT,
+        setup: &[(3, Set)],
+        pause_ms: 0,
+        threads: &[
+            thread(0, 1, &[Listen]),
+            thread(0, 2, &[Pause(450), Get, Pause(25), Get]),
+            thread(0, 3, &[Pause(476), Get]),
+            thread(1, 4, &[Pause(470), Set]),
+        ],
+        events: &[Pass(LATE_MS)],
+        limits: limits(1, 1),
+        creations_max: ANY,
+    },
+    Program {
+        name: "another process announces what the killed one did not",
+        options: EXACT,
+        setup: &[(3, Set)],
+        pause_ms: 0,
+        threads: &[
+            thread(0, 1, &[Listen]),
+            thread(0, 2, &[Listen]),
+            thread(0, 2, &[Pause(900), Get, Pause(2 * LATE_MS), Get]),
+            thread(1, 3, &[Pause(905), Set]),
+        ],
+        events: &[Kill],
+        limits: limits(0, 1),
         creations_max: ANY,
     },
     Program {

@@ -612,6 +612,11 @@ impl State {
         others.filter(|(_, other)| other.host == host).any(|(_, other)| other.end > begin)
     }
 
+    /// Returns whether anything happened but time and evictions.
+    pub fn has_disturbed(&self) -> bool {
+        self.has_disturbed
+    }
+
     /// Judges an error that an operation returned.
     pub fn judge_error(&mut self, at: usize, error: &str) {
         if !self.has_disturbed {

@@ -111,7 +111,7 @@ impl Tiered {
             Claim::Owner(flight) => Some(flight),
             Claim::Waiter(waiter) => match (waiter.take_over(), self.look(key)) {
                 (Some(flight), _) => Some(flight),
-                (None, Some(stale)) if stale.hit.mark != super::ABSENT => {
+                (None, Some(stale)) if stale.hit.mark != ABSENT && !stale.must_wait() => {
                     return Ok(Cached { value: stale.value, flags: stale.hit.flags, source: Source::Stale });
                 }
                 (None, _) => match waiter.wait(self.options.lease) {

@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Weak;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsRawFd;
 
 use crate::client::Client;
 use crate::clock::{now, sleep};
-use crate::l1::{Feed, FeedId, L1, Turn, now_ms, run_soon};
+use crate::l1::{Feed, FeedId, L1, Turn, now_ms, now_us, run_soon};
 use crate::pool::Connection;
 use crate::simulation::{self, Fault, is_broken};
 use crate::wire::{Outbox, Reply, Request, parse};
@@ -22,8 +22,15 @@ const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 /// Questions whether the server is there, in the time after which it is taken for silent.
 const BEATS: u32 = 4;
-/// A connection on which so many of them are unanswered is given up.
-const UNANSWERED_MAX: usize = 16;
+/// A connection on which one of them is unanswered for so long is given up, in multiples of that time.
+const UNANSWERED_MAX: u32 = 4;
+/// While readers want exact values, so many questions are asked in the time within which they want them.
+const EXACT_BEATS: u64 = 8;
+const EXACT_BEAT_MIN: Duration = Duration::from_micros(100);
+/// So many of them may be unanswered: then they are asked no more often than without such readers.
+const EXACT_UNANSWERED_MAX: usize = 64;
+/// How often a thread looks whether readers want exact values, once there have been such readers.
+const EXACT_LOOK: Duration = Duration::from_millis(20);
 
 /// What a thread needs to listen to one server.
 pub(super) struct Listener<T> {
@@ -33,6 +40,8 @@ pub(super) struct Listener<T> {
     pub(super) server: usize,
     /// The feed lasts for so long after a question that the server has answered.
     pub(super) silence: Duration,
+    /// The feed's entries are fresh for so long.
+    pub(super) keep: Duration,
     /// The thread ends when this does.
     pub(super) user: Weak<T>,
 }
@@ -41,8 +50,18 @@ pub(super) struct Listener<T> {
 struct Line {
     connection: Connection,
     feed: Option<FeedId>,
-    /// When the questions were asked that are not answered yet.
-    asked_ms: VecDeque<u64>,
+    /// The questions that are not answered yet.
+    asked: VecDeque<Asked>,
+}
+
+/// When a question was asked, before it was sent: what the server announces behind its answer is from after this time.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// By the clock by which readers judge whether the feed lasts.
+    ms: u64,
+    /// By the precise clock.
+    us: u64,
+    at: Instant,
 }
 
 impl<T> Listener<T> {
@@ -77,7 +96,7 @@ impl<T> Listener<T> {
                 continue;
             }
             if let Ok(connection) = self.client.connect_apart(self.server) {
-                let mut line = Line { connection, feed: None, asked_ms: VecDeque::new() };
+                let mut line = Line { connection, feed: None, asked: VecDeque::new() };
                 if self.follow(feed, turn, &mut line).is_some() {
                     retry = RETRY_MIN;
                 }
@@ -93,21 +112,22 @@ impl<T> Listener<T> {
     /// Listens on a connection until it breaks. Returns `None` if it was never of use.
     fn follow(&self, feed: Feed<'_>, turn: Turn, line: &mut Line) -> Option<()> {
         line.send(&Request::Subscribe)?;
-        let beat = self.silence / BEATS;
-        let mut next_beat = now();
+        let mut last_beat: Option<Instant> = None;
         let mut use_of_it = None;
         while !self.is_over() && feed.keep_turn(turn, now_ms()) {
             let now = now();
-            if now >= next_beat {
-                next_beat = now + beat;
-                // Before it is sent: what the server announces before it answers is from after this time.
-                line.asked_ms.push_back(now_ms());
+            let (pace, look) = self.pace(feed, line);
+            if last_beat.is_none_or(|last| now >= last + pace) {
+                last_beat = Some(now);
+                line.asked.push_back(Asked { ms: now_ms(), us: now_us(), at: now });
+                let oldest = line.asked.front().map_or(now, |asked| asked.at);
                 let is_sent = line.send(&Request::Noop).is_some();
-                if !is_sent || line.asked_ms.len() > UNANSWERED_MAX {
+                if !is_sent || now.saturating_duration_since(oldest) > self.silence * UNANSWERED_MAX {
                     return use_of_it;
                 }
             }
-            if !line.receive(next_beat.saturating_duration_since(now)) {
+            let next_beat = last_beat.unwrap_or(now) + pace;
+            if !line.receive(next_beat.saturating_duration_since(now).min(look)) {
                 return use_of_it;
             }
             while let Some(reply) = line.next() {
@@ -120,22 +140,42 @@ impl<T> Listener<T> {
         use_of_it
     }
 
+    /// Returns the time between two questions, and that between two looks at what readers want.
+    fn pace(&self, feed: Feed<'_>, line: &Line) -> (Duration, Duration) {
+        let ordinary = self.silence / BEATS;
+        let (within_us, was_wanted) = feed.wanted_within_us(now_ms());
+        let look = if was_wanted { EXACT_LOOK } else { ordinary };
+        let within_us = within_us.filter(|_| line.asked.len() < EXACT_UNANSWERED_MAX);
+        let exact = within_us.map(|us| Duration::from_micros(us / EXACT_BEATS).max(EXACT_BEAT_MIN));
+        (exact.map_or(ordinary, |exact| exact.min(ordinary)), look)
+    }
+
     /// Does what a line from the server says. Returns `None` if the connection is of no more use.
     fn heed(&self, feed: Feed<'_>, line: &mut Line, reply: Result<Reply, ()>) -> Option<()> {
         match reply.ok()? {
             Reply::Changed(tokens) => tokens.into_iter().for_each(|token| self.l1.forget(token)),
             Reply::AllChanged => self.l1.revalidate_all(),
-            Reply::Subscribed(number) => line.feed = Some(feed.begin(number, now_ms())),
+            Reply::Subscribed(number) => {
+                let keep_ms = u64::try_from(self.keep.as_millis()).unwrap_or(u64::MAX);
+                line.feed = Some(feed.begin(number, keep_ms, now_ms()));
+            }
             // The server announces nothing. The connection stays, since the next server there may.
             Reply::Refused(_) if line.feed.is_none() => {}
             Reply::Noop => {
-                let mut asked_ms = line.asked_ms.pop_front()?;
+                let mut asked = line.asked.pop_front()?;
                 if is_broken(Fault::FeedFromAnswer) {
-                    asked_ms = now_ms();
+                    asked.ms = now_ms();
                 }
+                if is_broken(Fault::BeatFromAnswer) {
+                    asked.us = now_us();
+                }
+                // Without a feed, the server announces nothing.
+                let Some(id) = line.feed else { return Some(()) };
                 let silence_ms = u64::try_from(self.silence.as_millis()).unwrap_or(u64::MAX);
-                let is_mine = line.feed.is_none_or(|id| feed.extend(id, asked_ms.saturating_add(silence_ms)));
-                return is_mine.then_some(());
+                if !feed.extend(id, asked.ms.saturating_add(silence_ms)) {
+                    return None;
+                }
+                feed.beat(id, asked.us);
             }
             _ => return None,
         }

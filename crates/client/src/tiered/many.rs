@@ -16,7 +16,7 @@ impl Tiered {
             let used = self.judge(key, hit);
             used.is_fresh && !used.is_due && hit.mark != super::ABSENT
         };
-        self.l1.get_with(key, |hit, value| usable(hit).then(|| with(hit, value))).flatten()
+        self.l1.with_buffer(|value| self.find(key, value).filter(usable).map(|hit| with(&hit, value)))
     }
 
     /// Returns the values of many keys, in order, as [`get`](Self::get) does. Those that shared memory does not have

@@ -5,7 +5,7 @@ use super::push::{Fed, life_of};
 use super::{ABSENT, Cached, Copy, Source, Tiered, Unreachable};
 use crate::client::{Fetch, Fetched, Item};
 use crate::error::{Error, Result};
-use crate::l1::{Claim, Entry, Stored, Ticket, Waited, now_ms};
+use crate::l1::{Claim, Entry, Stored, Ticket, Waited, now_ms, now_us};
 use crate::simulation::{Fault, is_broken};
 
 /// A fetch that begins: nothing that it brings is stored if the key is changed from here on.
@@ -33,7 +33,9 @@ impl Tiered {
     pub fn get(&self, key: &[u8]) -> Result<Option<Cached>> {
         match self.look(key) {
             Some(copy) if copy.hit.is_fresh && !copy.is_due => Ok(copy.cached(Source::L1)),
-            Some(copy) if copy.hit.is_fresh || copy.is_usable => self.get_old(key, copy),
+            Some(copy) if (copy.hit.is_fresh || copy.is_usable) && !copy.must_wait() => {
+                self.get_old(key, copy)
+            }
             _ => self.get_missing(key),
         }
     }
@@ -78,7 +80,8 @@ impl Tiered {
     }
 
     pub(super) fn begin(&self, key: &[u8]) -> Asking {
-        let asked_ms = now_ms();
+        // An entry is exact for a while because it was asked for: the coarse clock may lag by more than that.
+        let asked_ms = if self.exact_us > 0 { now_us() / 1000 } else { now_ms() };
         Asking { ticket: self.l1.begin_fetch(key), asked_ms, fed: self.feed_of(key) }
     }
 

@@ -25,7 +25,7 @@ fn l1() -> L1 {
 
 /// Values that are not announced are asked for at each read, so that all that shared memory has is announced.
 fn options() -> TieredOptions {
-    let push = Some(Push { keep: FRESH, silence: SILENCE });
+    let push = Some(Push { keep: FRESH, silence: SILENCE, exact_within: None });
     TieredOptions { fresh: Duration::ZERO, stale: Duration::from_secs(60), push, ..TieredOptions::default() }
 }
 
@@ -347,6 +347,77 @@ fn when_the_process_that_listens_is_killed_or_stopped_another_takes_its_turn() {
             wait_until("it is seen", || value(&tiered, b"k").as_deref() == Some(b"newest"));
         }
     }
+}
+
+/// As [`host`], with reads that are exact within a time.
+fn exact_host(daemon: &Daemon, within: Duration) -> Tiered {
+    let push = options().push.map(|push| Push { exact_within: Some(within), ..push });
+    Tiered::new(l1(), daemon.client(Options::default()), TieredOptions { push, ..options() })
+}
+
+#[test]
+fn while_the_process_that_listens_is_stopped_reads_are_exact_within_their_bound() {
+    const WITHIN: Duration = Duration::from_millis(20);
+    let Some(daemon) = larder() else { return };
+    let (tiered, other) = (exact_host(&daemon, WITHIN), daemon.client(Options::default()));
+    let listener = Listener::start(&tiered);
+    assert!(tiered.is_pushed(b"k"), "the child listens for the host");
+    let (began, is_over) = (Instant::now(), AtomicBool::new(false));
+    // The version, and when it had been written.
+    let written: [AtomicU64; 2] = Default::default();
+    other.set(b"k", &u64::to_le_bytes(0), Put::default()).expect("stored");
+    scope(|scope| {
+        let reader = scope.spawn(|| {
+            let (mut reads, mut asked) = (0_u64, 0_u64);
+            while !is_over.load(SeqCst) {
+                let (version, done) = (written[0].load(SeqCst), written[1].load(SeqCst));
+                let late_us = (began.elapsed().as_micros() as u64).saturating_sub(done);
+                let cached = tiered.get(b"k").expect("the server is up").expect("it is there");
+                let found = u64::from_le_bytes(cached.value.try_into().expect("8 bytes"));
+                assert!(found >= version || late_us <= WITHIN.as_micros() as u64, "{late_us} us late");
+                assert_ne!(cached.source, Source::Stale);
+                asked += u64::from(cached.source == Source::Server);
+                reads += 1;
+            }
+            (reads, asked)
+        });
+        for version in 1..=100 {
+            let signal = if version % 8 < 4 { Signal::STOP } else { Signal::CONT };
+            listener.signal(signal);
+            other.set(b"k", &u64::to_le_bytes(version), Put::default()).expect("stored");
+            written[1].store(began.elapsed().as_micros() as u64, SeqCst);
+            written[0].store(version, SeqCst);
+            sleep(WITHIN * 2);
+        }
+        is_over.store(true, SeqCst);
+        let (reads, asked) = reader.join().expect("no read is late");
+        // While the listener is stopped, the server is asked once in each bound, and not once in each read.
+        assert!(reads > 20_000 && asked < 2_000, "{asked} of {reads} reads asked");
+    });
+}
+
+#[test]
+fn beats_are_sent_while_a_host_reads_and_not_while_it_rests() {
+    let Some(daemon) = larder() else { return };
+    let (tiered, other) = (exact_host(&daemon, Duration::from_millis(16)), daemon.client(Options::default()));
+    wait_until_pushed(&tiered);
+    other.set(b"k", b"v", Put::default()).expect("stored");
+    hold(&tiered, b"k");
+    let bytes_in_a_second = |reads: bool| {
+        let (before, since) = (stat(&other, "", "bytes_read"), Instant::now());
+        while since.elapsed() < Duration::from_secs(1) {
+            if reads {
+                value(&tiered, b"k");
+            }
+            sleep(Duration::from_millis(1));
+        }
+        stat(&other, "", "bytes_read") - before
+    };
+    // Each question takes 4 bytes: one in 2 ms, while ten a second tell that the server is there.
+    let reading = bytes_in_a_second(true);
+    sleep(Duration::from_millis(300));
+    let resting = bytes_in_a_second(false);
+    assert!(reading > 400 && resting < 150, "{reading} bytes while it reads, {resting} while it rests");
 }
 
 #[test]

@@ -293,7 +293,7 @@ fn changes_are_announced_over_tls() {
         let l1 = L1Options::new().bytes(4 << 20).anonymous().expect("there is memory");
         let options = TieredOptions {
             fresh: Duration::ZERO,
-            push: Some(Push { keep: Duration::from_secs(600), silence: Duration::from_secs(1) }),
+            push: Some(Push { exact_within: None, ..Push::default() }),
             ..TieredOptions::default()
         };
         let tiered = Tiered::new(l1, daemon.client(with(&trusting(&certificates))), options);
