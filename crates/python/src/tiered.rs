@@ -10,7 +10,8 @@ use crate::l1::{L1, Shared};
 
 /// A client whose reads are answered from shared memory where they can be: all processes of the host that give the
 /// same name share one copy of each value. It has all methods of `Client`. A value is at most `fresh` seconds old, or
-/// `stale` more while one process renews it and while its server does not answer.
+/// `stale` more while one process renews it and while its server does not answer. With `push`, a value whose changes
+/// are announced is used for minutes, and the server had it at most `exact_within` seconds before the call.
 #[pyclass(frozen, subclass, extends = Client, module = "larder")]
 pub struct Tiered {
     l1: Py<L1>,
@@ -22,6 +23,7 @@ impl Tiered {
     #[pyo3(signature = (
         l1, client, *,
         fresh=1.0, stale=10.0, negative=0.0, wait=1.0, lease=10.0, early_percent=0, push=false,
+        exact_within=Some(0.1),
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
@@ -35,8 +37,10 @@ impl Tiered {
         lease: f64,
         early_percent: u32,
         push: bool,
+        exact_within: Option<f64>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let l1 = l1.open(py)?;
+        let exact_within = exact_within.map(|seconds| duration_of("exact_within", seconds)).transpose()?;
         let options = TieredOptions {
             fresh: duration_of("fresh", fresh)?,
             stale: duration_of("stale", stale)?,
@@ -44,7 +48,7 @@ impl Tiered {
             wait: duration_of("wait", wait)?,
             lease: duration_of("lease", lease)?,
             early_percent,
-            push: push.then(Push::default),
+            push: push.then(|| Push { exact_within, ..Push::default() }),
             ..TieredOptions::default()
         };
         let near = larder_client::Tiered::new(l1.get().inner().clone(), client.inner().clone(), options);

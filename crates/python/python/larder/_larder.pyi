@@ -105,6 +105,7 @@ class Tiered(Client):
         lease: float = 10.0,
         early_percent: int = 0,
         push: bool = False,
+        exact_within: float | None = 0.1,
     ) -> Self: ...
     @property
     def l1(self) -> L1: ...
