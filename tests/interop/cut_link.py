@@ -48,6 +48,11 @@ class CutLink:
         """The words that run a command as the server."""
         return self.ip, "netns", "exec", self.names[0]
 
+    @property
+    def before_client(self):
+        """The words that run a command as a client."""
+        return self.ip, "netns", "exec", self.names[1]
+
     def as_server(self):
         return self.inside(self.names[0])
 

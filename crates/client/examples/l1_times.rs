@@ -1,13 +1,16 @@
 //! Prints the median time of the cache's calls, for values of several sizes; with a number, how many reads that many
-//! processes do a second together while one call in a hundred stores.
+//! processes do a second together while one call in a hundred stores; with `held` and a server, the median time of a
+//! read of a value whose changes that server announces, without and with `exact_within`.
 //!
-//! `cargo run --release -p larder-client --example l1_times [PROCESSES]`
+//! `cargo run --release -p larder-client --example l1_times [PROCESSES | held SERVER]`
 
 use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use larder_client::{Entry, L1, L1Options, now_ms};
+use larder_client::{
+    Client, Entry, L1, L1Options, Options, Push, Put, Source, Tiered, TieredOptions, now_ms,
+};
 
 const ROUNDS: usize = 101;
 const HOT_KEYS: usize = 100;
@@ -19,8 +22,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match args.as_slice() {
         [] => times(),
         ["load", millis] => load(Duration::from_millis(millis.parse()?)),
+        ["held", server] => [None, Push::default().exact_within].into_iter().try_for_each(|exact_within| {
+            println!(
+                "held {:>8} ms {:>7.1} ns",
+                exact_within.unwrap_or_default().as_millis(),
+                held(server, exact_within)?
+            );
+            Ok(())
+        }),
         [processes] => together(processes.parse()?),
-        _ => Err("give nothing, or a number of processes".into()),
+        _ => Err("give nothing, a number of processes, or `held` and a server".into()),
     }
 }
 
@@ -81,6 +92,40 @@ fn times() -> Result<(), Box<dyn std::error::Error>> {
     });
     println!("{:>9} {miss:>10.1}", "miss");
     Ok(())
+}
+
+/// Returns the median time of a read of 64 B in nanoseconds, once its server announces changes.
+fn held(server: &str, exact_within: Option<Duration>) -> Result<f64, Box<dyn std::error::Error>> {
+    let client = Client::new([server.parse()?], Options::default())?;
+    let push = Some(Push { exact_within, ..Push::default() });
+    let options = TieredOptions { fresh: Duration::ZERO, push, ..TieredOptions::default() };
+    let tiered = Tiered::new(L1Options::new().anonymous()?, client, options);
+    let keys = keys();
+    keys.iter().try_for_each(|key| tiered.set(key, &[7; 64], Put::default()))?;
+    let since = Instant::now();
+    let is_held = |key: &Vec<u8>| Ok::<_, larder_client::Error>(source_of(&tiered, key)? == Some(Source::L1));
+    while !keys.iter().map(is_held).collect::<Result<Vec<_>, _>>()?.into_iter().all(|is_held| is_held) {
+        if since.elapsed() > Duration::from_secs(10) {
+            return Err("the server announces nothing".into());
+        }
+    }
+    let (mut hits, calls) = (0, 10_000);
+    let get = median(calls, |nth| hits += hit(&tiered, &keys[nth % HOT_KEYS]));
+    // A beat may be late, for once.
+    if hits < ROUNDS * calls / 100 * 99 {
+        return Err(format!("{hits} of {} reads were hits", ROUNDS * calls).into());
+    }
+    Ok(get)
+}
+
+fn source_of(tiered: &Tiered, key: &[u8]) -> larder_client::Result<Option<Source>> {
+    Ok(tiered.get(key)?.map(|cached| cached.source))
+}
+
+/// One read; by this name its instructions can be counted.
+#[inline(never)]
+fn hit(tiered: &Tiered, key: &[u8]) -> usize {
+    usize::from(tiered.peek(black_box(key), |_, value| black_box(value).len()).is_some())
 }
 
 fn load(time: Duration) -> Result<(), Box<dyn std::error::Error>> {

@@ -2,7 +2,10 @@
 //! values are that these processes read beside many changes. A host is here a cache in shared memory of its own.
 //!
 //! `cargo run --release -p larder-client --example pushed \
-//!     SERVER PROCESSES HOSTS ROUNDS MILLIONS DELAY_US [COMMAND ...]`
+//!     SERVER PROCESSES HOSTS ROUNDS MILLIONS DELAY_US WITHIN [COMMAND ...]`
+//!
+//! WITHIN is the option `exact_within`: `none`, microseconds, or `trips` for two round trips, as measured before. It is
+//! also the bound beyond which a read is late; without it, that is two round trips.
 //!
 //! With a delay, all requests, replies and announcements take so much longer, each way, through a relay at every
 //! address of this machine. A command starts the processes, such as `ip netns exec host{}` with the host's number
@@ -46,10 +49,11 @@ fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["read", server, ledger, host, rounds, reads] => {
-            read(server, ledger, host, rounds.parse()?, reads.parse()?)
+        ["read", server, ledger, host, rounds, reads, within_ns] => {
+            let within = Some(Duration::from_nanos(within_ns.parse()?)).filter(|within| !within.is_zero());
+            read(server, ledger, host, (rounds.parse()?, reads.parse()?), within)
         }
-        [server, processes, hosts, rounds, millions, delay_us, command @ ..] => {
+        [server, processes, hosts, rounds, millions, delay_us, within, command @ ..] => {
             let millions: f64 = millions.parse()?;
             let crowd = Crowd {
                 server: distant(server, Duration::from_micros(delay_us.parse()?))?,
@@ -57,11 +61,12 @@ fn main() -> Result<()> {
                 hosts: hosts.parse()?,
                 rounds: rounds.parse()?,
                 reads: (millions * 1e6) as u64,
+                within: within.to_string(),
                 command: command.iter().map(|word| word.to_string()).collect(),
             };
             crowd.run()
         }
-        _ => Err("give SERVER PROCESSES HOSTS ROUNDS MILLIONS DELAY_US, and perhaps a command".into()),
+        _ => Err("give SERVER PROCESSES HOSTS ROUNDS MILLIONS DELAY_US WITHIN, and perhaps a command".into()),
     }
 }
 
@@ -123,8 +128,8 @@ fn percentile(sorted: &[u64], percent: usize) -> f64 {
     sorted.get(at).map_or(f64::NAN, |nanos| *nanos as f64 / 1e3)
 }
 
-/// Returns how long a small request takes, in nanoseconds, sorted.
-fn round_trips(client: &Client) -> Result<Vec<u64>> {
+/// Prints how long a small request takes, and returns the median in nanoseconds.
+fn median_trip_ns(client: &Client, name: &str) -> Result<u64> {
     let mut took = Vec::new();
     for _ in 0..2_000 {
         let began = now_ns();
@@ -132,7 +137,8 @@ fn round_trips(client: &Client) -> Result<Vec<u64>> {
         took.push(now_ns() - began);
     }
     took.sort_unstable();
-    Ok(took)
+    println!("{name} p50 {:.0} p99 {:.0}", percentile(&took, 50), percentile(&took, 99));
+    Ok(took[took.len() / 2])
 }
 
 /// Returns the address of a server, or of a relay to it.
@@ -152,6 +158,8 @@ struct Crowd {
     rounds: u64,
     /// The reads of all processes together.
     reads: u64,
+    /// The bound of the reads: `none`, `trips` or microseconds.
+    within: String,
     /// Starts a process; empty for no command.
     command: Vec<String>,
 }
@@ -166,8 +174,14 @@ impl Crowd {
             client.set(&name_of(key), &value_of(1), Put::default())?;
             ledger.note(key, 1);
         }
-        let children: Vec<Child> =
-            (0..self.processes).map(|nth| self.start(&id, nth)).collect::<Result<_>>()?;
+        let trip_ns = median_trip_ns(&client, "round_trip_us")?;
+        let within_ns = match self.within.as_str() {
+            "none" => 0,
+            "trips" => 2 * trip_ns,
+            micros => micros.parse::<u64>()? * 1_000,
+        };
+        let start = |nth| self.start(&id, nth, within_ns);
+        let children: Vec<Child> = (0..self.processes).map(start).collect::<Result<_>>()?;
         let result = change(&client, &ledger, self.processes, self.rounds);
         // A word of the ledger ends the children, whatever happened.
         ledger.word(OVER).store(2, Release);
@@ -175,20 +189,20 @@ impl Crowd {
         let names = (0..self.hosts).map(|host| format!("{id}-{host}")).chain([id.clone()]);
         names.for_each(|name| _ = L1Options::new().remove(&name));
         result?;
-        let trips = round_trips(&client)?;
-        println!("round_trip_us p50 {:.0} p99 {:.0}", percentile(&trips, 50), percentile(&trips, 99));
-        print_reports(&reports?, trips[trips.len() / 2]);
+        median_trip_ns(&client, "round_trip_after_us")?;
+        print_reports(&reports?, if within_ns > 0 { within_ns } else { 2 * trip_ns });
         Ok(())
     }
 
-    fn start(&self, id: &str, nth: u64) -> Result<Child> {
+    fn start(&self, id: &str, nth: u64, within_ns: u64) -> Result<Child> {
         let host = nth % self.hosts;
-        let numbers = [self.rounds, self.reads / self.processes].map(|number| number.to_string());
+        let numbers = [self.rounds, self.reads / self.processes, within_ns].map(|number| number.to_string());
         let name = format!("{id}-{host}");
         let own =
             std::env::current_exe()?.into_os_string().into_string().map_err(|_| "a path that is no text")?;
         let command = self.command.iter().map(|word| word.replace("{}", &host.to_string()));
-        let reader = [&own, "read", &self.server, id, &name, &numbers[0], &numbers[1]].map(str::to_string);
+        let reader = [&own, "read", &self.server, id, &name, &numbers[0], &numbers[1], &numbers[2]];
+        let reader = reader.map(str::to_string);
         let words: Vec<String> = command.chain(reader).collect();
         Ok(Command::new(&words[0]).args(&words[1..]).stdout(Stdio::piped()).spawn()?)
     }
@@ -255,8 +269,9 @@ fn parse(text: &str) -> Result<Report> {
     }
 }
 
-/// Prints how soon changes were seen and how late reads were, of all processes together.
-fn print_reports(reports: &[Report], round_trip_ns: u64) {
+/// Prints how soon changes were seen and how late reads were, of all processes together. Those are counted that were
+/// later than `bound_ns`.
+fn print_reports(reports: &[Report], bound_ns: u64) {
     let sorted = |of: fn(&Report) -> &Vec<u64>| {
         let mut all: Vec<u64> = reports.iter().flat_map(of).copied().collect();
         all.sort_unstable();
@@ -272,9 +287,10 @@ fn print_reports(reports: &[Report], round_trip_ns: u64) {
     last.sort_unstable();
     println!("seen_by_all_us p50 {:.0} p99 {:.0}", percentile(&last, 50), percentile(&last, 99));
     let late = sorted(|report| &report.late);
-    let beyond = late.iter().filter(|nanos| **nanos > 2 * round_trip_ns).count();
+    let beyond = late.iter().filter(|nanos| **nanos > bound_ns).count();
+    println!("bound_us {}", bound_ns / 1_000);
     println!(
-        "reads {} of_shared_memory {} marked_stale {} late {} beyond_two_round_trips {beyond}",
+        "reads {} of_shared_memory {} marked_stale {} late {} beyond {beyond}",
         sum(|report| report.reads),
         sum(|report| report.of_l1),
         sum(|report| report.marked_stale),
@@ -285,12 +301,18 @@ fn print_reports(reports: &[Report], round_trip_ns: u64) {
 }
 
 /// Reads as one process of a host: first waits for each change of a round, then reads all keys again and again.
-fn read(server: &str, ledger: &str, host: &str, rounds: u64, reads: u64) -> Result<()> {
+fn read(
+    server: &str,
+    ledger: &str,
+    host: &str,
+    (rounds, reads): (u64, u64),
+    exact_within: Option<Duration>,
+) -> Result<()> {
     let ledger = Ledger::open(ledger)?;
     let client = Client::new([server.parse()?], Options::default())?;
     // What is not announced is asked for at each read, so no value is from shared memory that is not announced.
-    let options =
-        TieredOptions { fresh: Duration::ZERO, push: Some(Push::default()), ..TieredOptions::default() };
+    let push = Some(Push { exact_within, ..Push::default() });
+    let options = TieredOptions { fresh: Duration::ZERO, push, ..TieredOptions::default() };
     let tiered = Tiered::new(L1Options::new().bytes(8 << 20).open(host)?, client, options);
     let is_over = || ledger.word(OVER).load(Acquire) == 2;
     let since_ms = now_ms();
@@ -325,7 +347,8 @@ fn read(server: &str, ledger: &str, host: &str, rounds: u64, reads: u64) -> Resu
         let (found, source) = version(key)?;
         of_l1 += u64::from(source == Source::L1);
         marked += u64::from(source == Source::Stale);
-        if found < written && source != Source::Stale {
+        // Marked values may be older only where no bound is asked for.
+        if found < written && (source != Source::Stale || exact_within.is_some()) {
             late.push(began.saturating_sub(done));
         }
         if nth % BURST == 0 {
