@@ -14,11 +14,15 @@
 //! cache answered and the shadow misses stores the item in the shadow, as its client would have; a set that follows a
 //! miss of the real cache changes nothing in a shadow that had the item.
 
+mod choice;
 mod estimate;
 mod items;
 mod log;
+mod pair;
 mod queue;
+mod scale;
 mod set;
+mod trial;
 
 use crate::clock::{Expiry, Seconds};
 use crate::index::hash::KeyHash;
@@ -28,14 +32,17 @@ use crate::policy::s3fifo::{
     Exit, Leaving, RamQueue, exit_of, freq_on_ssd, is_promotable, is_promoted, kept_freq, queue_of_new,
     spare_segments, victim_order,
 };
+use crate::policy::write_budget::WriteBudget;
 use crate::record::{RAM_ALIGN, SSD_COPY_BYTES};
 use crate::sample::{Event, Op, is_sampled};
 use crate::ssd::SSD_VALUE_BYTES_MAX;
 use crate::ssd::log::stream::SHORT_LIVED_SECONDS;
-use crate::store::Geometry;
+use crate::store::{Config, Geometry};
 
+pub use choice::{Choice, Chosen};
 pub use estimate::{Doubt, Estimate, PARTS, Seen};
-pub use set::{Axis, Point, Real, Sample, Shadows, State};
+pub use set::{Axis, Point, Sample, Shadows};
+pub use trial::{Changes, Tried};
 
 use items::{Item, Items, Place, SsdPlace, spread};
 use log::{At, Log};
@@ -72,13 +79,74 @@ impl Counts {
     }
 }
 
+/// What a sample tells as yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The shadow of the cache's own size has not filled since the start or the last flush: a larger cache would miss
+    /// no less yet.
+    Filling,
+    /// It has too few items in RAM, or has missed too little.
+    Few,
+    /// It tells enough.
+    Ready,
+}
+
+impl State {
+    /// Returns a word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Filling => "filling",
+            State::Few => "few",
+            State::Ready => "ready",
+        }
+    }
+}
+
+/// What the real cache has done until some moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Real {
+    /// Gets.
+    pub gets: u64,
+    /// Those of them that missed.
+    pub misses: u64,
+    /// When.
+    pub at: Seconds,
+}
+
+impl Real {
+    /// Returns what came after an earlier moment, with the seconds since then.
+    fn since(&self, earlier: &Real) -> Real {
+        Real {
+            gets: self.gets - earlier.gets,
+            misses: self.misses - earlier.misses,
+            at: Seconds(self.at.0.saturating_sub(earlier.at.0)),
+        }
+    }
+}
+
 /// The rules that a shadow's items live by.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Which items are written to the SSD.
     pub admission: Admission,
+    /// The most bytes a second to write to the SSD.
+    pub ssd_write_limit: Option<u64>,
+    /// Seconds after which every item expires at the latest.
+    pub ttl_max: Option<u32>,
     /// Live items that are all kept on the SSD, in percent of its bytes.
     pub ssd_live_percent: u32,
+}
+
+impl Rules {
+    /// Returns the rules of a cache with these options.
+    pub fn of(config: &Config) -> Rules {
+        Rules {
+            admission: config.first_admission(),
+            ssd_live_percent: config.ssd_live_percent,
+            ssd_write_limit: config.ssd_write_limit,
+            ttl_max: None,
+        }
+    }
 }
 
 /// What a shadow divides by when the index grows and when it shrinks: entries of eight bytes, of which so many percent
@@ -111,6 +179,10 @@ pub struct Shadow {
     /// The index that a cache of this size would have now, in bytes.
     index_bytes: u64,
     has_evicted: bool,
+    /// In bytes of all keys, not of the sample.
+    budget: WriteBudget,
+    /// Bytes of the records that were stored in RAM, as parts of all that there is room for.
+    turns: f64,
     counts: Counts,
 }
 
@@ -172,6 +244,8 @@ impl Shadow {
             ram_bytes: 0,
             index_bytes: geometry.index_bytes,
             has_evicted: false,
+            budget: WriteBudget::new(rules.ssd_write_limit),
+            turns: 0.0,
             counts: Counts::default(),
             geometry,
         }
@@ -237,22 +311,34 @@ impl Shadow {
     pub fn flush(&mut self) {
         let fresh = Shadow::new(self.geometry, self.rules, self.scale);
         let written = self.log.written;
-        *self = Shadow { counts: self.counts, first_scale: self.first_scale, ..fresh };
+        let (counts, turns) = (self.counts, self.turns);
+        *self = Shadow { counts, turns, first_scale: self.first_scale, ..fresh };
         self.log.written = written;
     }
 
-    /// Takes a request into account, if its key is in the sample.
-    pub fn feed(&mut self, event: &Event) {
+    /// Writes other items to the SSD from now on.
+    pub fn set_admission(&mut self, admission: Admission) {
+        self.rules.admission = admission;
+    }
+
+    /// Returns how often as much was stored as fits RAM, so that RAM has been turned over.
+    pub fn turns(&self) -> f64 {
+        self.turns
+    }
+
+    /// Takes a request into account, if its key is in the sample. Returns whether it is a get that misses here.
+    pub fn feed(&mut self, event: &Event) -> bool {
         if !is_sampled(event.hash, self.scale) {
-            return;
+            return false;
         }
+        let event = &self.capped(event);
         let (mixed, now) = (mixed(event.hash), event.now.0);
         let tag = tag_of(event.hash, mixed, self.first_scale);
         if self.items.get(tag).is_some_and(|item| item.has_expired(now)) {
             self.remove(tag);
         }
         match event.op {
-            Op::Hit | Op::Miss => self.get(event, tag, mixed),
+            Op::Hit | Op::Miss => return self.get(event, tag, mixed),
             Op::Set => {
                 let is_refill = self.items.get_mut(tag).is_some_and(|item| item.take_expected_set(now));
                 if !is_refill {
@@ -264,6 +350,18 @@ impl Shadow {
                 self.remove(tag);
             }
         }
+        false
+    }
+
+    /// Returns a request whose item expires as the rules tell.
+    fn capped(&self, event: &Event) -> Event {
+        let Some(ttl_max) = self.rules.ttl_max else { return *event };
+        let last = event.now.0.saturating_add(ttl_max);
+        let expires = match event.expiry.to_raw() {
+            0 => last,
+            expires => expires.min(last),
+        };
+        Event { expiry: Expiry::from_raw(expires), ..*event }
     }
 
     /// Gives an item another expiry. One on the SSD moves to RAM with it.
@@ -276,7 +374,8 @@ impl Shadow {
         }
     }
 
-    fn get(&mut self, event: &Event, tag: u32, mixed: u64) {
+    /// Reads an item, and returns whether it is missed.
+    fn get(&mut self, event: &Event, tag: u32, mixed: u64) -> bool {
         let weight = u64::from(self.scale);
         self.counts.gets += weight;
         let Some(item) = self.items.get_mut(tag) else {
@@ -285,7 +384,7 @@ impl Shadow {
                 // Its client would have stored it now.
                 self.store(event, tag);
             }
-            return;
+            return true;
         };
         if event.op == Op::Miss {
             item.expect_set(event.now.0);
@@ -310,6 +409,7 @@ impl Shadow {
             // As by an append, of which only the real cache knows how long the item became.
             self.store(event, tag);
         }
+        false
     }
 
     fn promote(&mut self, tag: u32, from: SsdPlace, now: u32) {
@@ -349,6 +449,7 @@ impl Shadow {
         let mut new = Item::new(tag, bytes, expires, Place::Ram { queue: 0, position: 0 });
         new.set_freq(freq);
         self.items.put(new);
+        self.turns += f64::from(in_ram) / self.room().max(1) as f64;
         self.append(tag, queue_of_new(came_back), bytes, false);
         self.make_room(event.now.0);
     }
@@ -499,8 +600,8 @@ impl Shadow {
             queue,
             seconds_left: Expiry::from_raw(item.expires).seconds_left(Seconds(now)),
             fits_ssd: self.geometry.ssd_segments > 0 && item.bytes as usize <= SSD_VALUE_BYTES_MAX,
-            is_rationed: self.rules.admission == Admission::Returning && self.log.is_full(),
-            may_write: true,
+            is_rationed: self.rules.admission.is_rationing(self.budget.is_limited(), || self.log.is_full()),
+            may_write: self.budget.allows(Seconds(now)),
             must_stay: is_sparse && item.bytes as usize <= self.geometry.large_bytes,
         }
     }
@@ -522,7 +623,9 @@ impl Shadow {
         let is_short_lived = item.expires != 0 && left < SHORT_LIVED_SECONDS;
         let record = Record { tag: item.tag(), bytes: item.bytes };
         self.leave(&item);
+        let before = self.log.written.device_bytes;
         let place = self.log.append(&mut self.items, record, is_short_lived, &at);
+        self.budget.charge(((self.log.written.device_bytes - before) * f64::from(self.scale)) as usize);
         match (place, self.items.get_mut(item.tag())) {
             (Some(place), Some(item)) => item.set_written(place, freq),
             _ => {

@@ -381,6 +381,16 @@ impl Store {
         }
     }
 
+    /// Returns which items that leave RAM are written to the SSD now.
+    pub fn admission(&self) -> Admission {
+        self.tiers.admission.get()
+    }
+
+    /// Writes other items to the SSD from now on.
+    pub fn set_admission(&self, admission: Admission) {
+        self.tiers.admission.set(admission);
+    }
+
     /// What the store knows of itself.
     pub fn stats(&self) -> Stats {
         let (log, pool) = (&self.tiers.log, &self.tiers.pool);

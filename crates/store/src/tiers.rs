@@ -7,7 +7,7 @@ use crate::departures::Departures;
 use crate::header::ArenaHeader;
 use crate::index::entry::{Entry, SsdPlace};
 use crate::index::hash::Hasher;
-use crate::policy::admission::Admission;
+use crate::policy::admission::LiveAdmission;
 use crate::policy::s3fifo;
 use crate::ram::compaction::Compaction;
 use crate::ram::pool::Pool;
@@ -29,7 +29,7 @@ pub(crate) struct Tiers {
     /// The words that belong to no shard: flushes.
     pub header: ArenaHeader,
     /// Which items that leave RAM are written to the SSD.
-    pub admission: Admission,
+    pub admission: LiveAdmission,
     /// Whether what does not fit may be dropped; without it, what does not fit is refused.
     pub evict: bool,
     /// Without it, how hard to look for room.

@@ -5,7 +5,9 @@
 mod look_aside;
 
 use larder_store::sample::{Event, Op, event_ring, is_sampled};
-use larder_store::shadow::{Axis, Estimate, Point, Real, Rules, Seen, Shadow, Shadows};
+use larder_store::shadow::{
+    Axis, Changes, Estimate, Point, Real, Rules, Seen, Shadow, Shadows, State, Tried,
+};
 use larder_store::*;
 use look_aside::{LookAside, Op as Does, Request, config};
 
@@ -155,13 +157,16 @@ fn replay(stream: Stream, outcomes: &[Outcome], salt: u64, mut feed: impl FnMut(
 
 /// The shadows of all sizes after a stream, as the real cache of one size had answered it.
 fn shadows(stream: Stream, sizes: &[Size], outcomes: &[Outcome], scale: u32, salt: u64) -> Vec<Shadow> {
-    let rules = Rules { admission: ADMISSION, ssd_live_percent: LIVE_PERCENT };
     let of = |size: &Size| {
         let config = config(size.0, size.1, ITEM_BYTES, ADMISSION, LIVE_PERCENT);
-        Shadow::new(Store::geometry(&config).expect("it fits"), rules, scale)
+        Shadow::new(Store::geometry(&config).expect("it fits"), Rules::of(&config), scale)
     };
     let mut shadows: Vec<Shadow> = sizes.iter().map(of).collect();
-    replay(stream, outcomes, salt, |event| shadows.iter_mut().for_each(|shadow| shadow.feed(event)));
+    replay(stream, outcomes, salt, |event| {
+        for shadow in &mut shadows {
+            shadow.feed(event);
+        }
+    });
     shadows
 }
 
@@ -341,6 +346,68 @@ fn the_shadows_of_a_cache_estimate_along_both_axes() {
         assert!((estimate.miss_ratio - real).abs() < 0.01, "{real}, {estimate:?}");
     }
     assert!(points.iter().all(|point| point.is_full), "{points:?}");
+}
+
+/// Returns what a trial finds of a stream, answered by a cache of 16 MiB with an SSD of five segments.
+fn tried(stream: Stream, changes: Changes) -> Tried {
+    let truth = truth(stream, (16 << 20, 5));
+    let config = config(16 << 20, 5, ITEM_BYTES, ADMISSION, LIVE_PERCENT);
+    let mut shadows = Shadows::new(&config, 64 << 20).expect("it fits");
+    shadows.begin_trial(changes, Real::default()).expect("the sizes fit");
+    assert_eq!(shadows.tried(Real::default()).map(|tried| tried.state), Some(State::Filling));
+    let mut seen = Real::default();
+    replay(stream, &truth.outcomes, 3, |event| {
+        shadows.feed(event);
+        seen.gets += u64::from(matches!(event.op, Op::Hit | Op::Miss));
+        seen.misses += u64::from(event.op == Op::Miss);
+        shadows.note(seen);
+    });
+    let tried = shadows.tried(seen).expect("there is a trial");
+    shadows.end_trial();
+    assert!(shadows.tried(seen).is_none());
+    tried
+}
+
+/// Returns the share of the last so many gets of a stream that a cache of some size misses.
+fn miss_ratio_of_last(gets: u64, stream: Stream, size: Size) -> f64 {
+    let outcomes = truth(stream, size).outcomes;
+    let of_gets: Vec<Outcome> = requests(stream)
+        .zip(outcomes)
+        .filter(|(request, _)| request.op == Does::Get)
+        .map(|(_, outcome)| outcome)
+        .collect();
+    let last = &of_gets[of_gets.len() - gets as usize..];
+    last.iter().filter(|outcome| outcome.is_none()).count() as f64 / gets as f64
+}
+
+#[test]
+fn a_trial_of_another_option_misses_what_a_store_with_that_option_does() {
+    for (changes, size) in [
+        (Changes { memory_bytes: Some(32 << 20), ..Changes::default() }, (32 << 20, 5)),
+        (Changes { ssd_bytes: Some(10 * SEGMENT_BYTES), ..Changes::default() }, (16 << 20, 10)),
+    ] {
+        let tried = tried(CHURN, changes);
+        let estimate = tried.estimate.expect("the sample tells enough");
+        // A trial counts from when its shadows have filled.
+        let real = miss_ratio_of_last(tried.window.gets, CHURN, size);
+        println!("{changes:?}: {real:.4} of {} gets are missed, {estimate:?}", tried.window.gets);
+        assert_eq!(tried.state, State::Ready);
+        assert!((estimate.miss_ratio - real).abs() < 0.01, "{real}, {estimate:?}");
+    }
+}
+
+#[test]
+fn a_trial_of_a_shorter_life_misses_more_and_one_of_a_write_limit_writes_less() {
+    let capped = tried(CHURN, Changes { ttl_max: Some(2), ..Changes::default() });
+    let now = capped.window.misses as f64 / capped.window.gets as f64;
+    let estimate = capped.estimate.expect("the sample tells enough");
+    assert!(estimate.low > now, "{estimate:?}, {now} now");
+    let limit = 100_000;
+    let limited = tried(CHURN, Changes { ssd_write_limit: Some(limit), ..Changes::default() });
+    let [now, then] = limited.ssd_bytes_written;
+    let seconds = (REQUESTS / 10_000) + 2;
+    println!("{now} bytes, {then} with a limit of {limit} a second");
+    assert!(then < now / 2 && then < limit * seconds * 3 / 2, "{now}, {then}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! stream's, the device is memory and completes at once.
 
 use larder_device::{Device, IoBuf, MemoryDevice};
+use larder_store::sample::EventReceiver;
+use larder_store::shadow::{Choice, Rules};
 use larder_store::{
     Admission, Call, Config, Expiry, Fetch, Found, Loaded, OnFull, Payload, Put, PutMode, PutResult,
     ReadPlan, Remove, SEGMENT_BYTES, Seconds, Span, Step, Store, Tier,
@@ -72,6 +74,9 @@ pub struct LookAside {
     pub counts: Counts,
     /// When the item expires that the last get has found; `None` after a miss.
     pub found_expiry: Option<Expiry>,
+    /// What chooses the admission, if anything does.
+    pub choice: Option<Choice>,
+    receivers: Vec<EventReceiver>,
     device: MemoryDevice,
     now: Seconds,
     since_upkeep: u32,
@@ -82,6 +87,8 @@ pub struct LookAside {
 const START_S: u32 = 1_000;
 /// The daemon looks after its store some times a second: so many requests are no longer than that.
 const UPKEEP_REQUESTS: u32 = 4096;
+/// Events that a shard may be ahead of the shadows.
+const RING_SLOTS: usize = 256;
 /// The longest value, memcached's usual bound of an item.
 const VALUE_BYTES_MAX: usize = 1 << 20;
 
@@ -129,11 +136,34 @@ impl LookAside {
             store: Store::open(&config).map_err(|error| error.to_string())?,
             counts: Counts::default(),
             found_expiry: None,
+            choice: None,
+            receivers: Vec::new(),
             device: MemoryDevice::new(ssd_bytes.max(SEGMENT_BYTES)),
             now: Seconds(START_S),
             since_upkeep: 0,
             zeros: vec![0; VALUE_BYTES_MAX],
         })
+    }
+
+    /// Lets two shadows of one key of `scale` choose the admission from now on. The options are those of the store.
+    ///
+    /// # Errors
+    /// The store's own words, when the sizes do not fit each other.
+    #[allow(dead_code, reason = "not all programs that share this file choose")]
+    pub fn choose_admission(&mut self, config: &Config, scale: u32) -> Result<(), String> {
+        let geometry = Store::geometry(config).map_err(|error| error.to_string())?;
+        self.choice = Some(Choice::new(geometry, Rules::of(config), scale));
+        self.receivers = self.store.sample(scale, RING_SLOTS);
+        Ok(())
+    }
+
+    /// Feeds the shadows with what has come, and follows what they choose.
+    fn follow_choice(&mut self) {
+        let Some(choice) = &mut self.choice else { return };
+        for receiver in &mut self.receivers {
+            std::iter::from_fn(|| receiver.take()).for_each(|event| choice.feed(&event));
+        }
+        self.store.set_admission(choice.admission());
     }
 
     /// One request, and all the I/O that follows from it.
@@ -159,6 +189,7 @@ impl LookAside {
             Op::Delete => drop(self.run(&key, |store, call| store.remove(call, &Remove::default()))),
         }
         while self.write_one() || self.rescue_one() {}
+        self.follow_choice();
     }
 
     fn get(&mut self, key: &[u8]) -> Option<Tier> {

@@ -23,7 +23,8 @@ usage: policy TRACE [OPTIONS]
   --ssd SIZE        the SSD file, as larder's --ssd PATH:SIZE; 0 for none [0]
   --item-size SIZE  a typical item, as larder's [512]
   --key-size BYTES  length of every key instead of the trace's
-  --admission WHAT  all or returning, as larder's --ssd-admission [all]
+  --admission WHAT  all, returning or auto, as larder's --ssd-admission [all]
+  --sample N        with auto, one key of N is in the sample: a power of two [1]
   --live-percent N  as larder's --ssd-live-percent [70]
   --first N         only so many requests
   --json            one object instead of one line";
@@ -42,6 +43,7 @@ struct Options {
     live_percent: u32,
     key_bytes: Option<usize>,
     first: u64,
+    sample: Option<u32>,
     json: bool,
 }
 
@@ -80,6 +82,7 @@ fn options() -> Result<Options, String> {
         live_percent: 70,
         key_bytes: None,
         first: u64::MAX,
+        sample: None,
         json: false,
     };
     let mut parser = lexopt::Parser::from_env();
@@ -101,7 +104,11 @@ fn options() -> Result<Options, String> {
             options.admission = match &*value.to_string_lossy() {
                 "all" => Admission::All,
                 "returning" => Admission::Returning,
-                other => return Err(format!("{other} is neither all nor returning")),
+                "auto" => {
+                    options.sample = options.sample.or(Some(1));
+                    Admission::All
+                }
+                other => return Err(format!("{other} is neither all nor returning nor auto")),
             };
             continue;
         }
@@ -112,6 +119,7 @@ fn options() -> Result<Options, String> {
             "item-size" => options.item_bytes = value.min(1 << 20) as u32,
             "key-size" => options.key_bytes = Some(value.min(250) as usize),
             "live-percent" => options.live_percent = value.min(100) as u32,
+            "sample" => options.sample = Some((value.clamp(1, 1 << 20) as u32).next_power_of_two()),
             "first" => options.first = value,
             _ => return Err(format!("there is no option --{name}\n{USAGE}")),
         }
@@ -175,6 +183,16 @@ fn run(options: &Options) -> Result<String, String> {
         options.admission,
         options.live_percent,
     )?;
+    if let Some(scale) = options.sample {
+        let config = look_aside::config(
+            options.ram_bytes,
+            segments,
+            options.item_bytes,
+            options.admission,
+            options.live_percent,
+        );
+        cache.choose_admission(&config, scale)?;
+    }
     let mut input = BufReader::with_capacity(1 << 20, File::open(&options.trace).map_err(said)?);
     let head: [u8; 16] = record(&mut input).map_err(said)?.ok_or("it is too short for a trace")?;
     let is_ours = head.starts_with(MAGIC);
@@ -223,6 +241,8 @@ fn report(cache: &LookAside, json: bool) -> String {
         ("ssd_items", stats.ssd_items),
         ("ssd_segments", stats.ssd_segments),
         ("shards", stats.shards),
+        ("switches", cache.choice.as_ref().map_or(0, |choice| choice.chosen().switches)),
+        ("returning", u64::from(cache.store.admission() == Admission::Returning)),
     ];
     if json {
         let figures = figures.iter().map(|(name, figure)| format!("\"{name}\": {figure:.4}"));

@@ -1,8 +1,11 @@
 //! The shadows of a cache: other sizes of its RAM, and other sizes of its SSD, within a bound on memory.
 
-use super::{Counts, Estimate, Rules, Seen, Shadow};
-use crate::clock::Seconds;
+use super::choice::{Choice, Chosen};
+use super::scale::Scale;
+use super::trial::{Changes, Trial, Tried};
+use super::{Counts, Estimate, Real, Rules, Seen, Shadow, State};
 use crate::error::OpenError;
+use crate::policy::admission::Admission;
 use crate::sample::{Event, is_sampled};
 use crate::store::{Config, Store};
 
@@ -11,19 +14,14 @@ use crate::store::{Config, Store};
 const QUARTERS: f64 = 4.0;
 const RAM_QUARTERS: [u64; 6] = [4, 1, 2, 3, 8, 16];
 const SSD_QUARTERS: [u64; 6] = [4, 1, 2, 3, 6, 8];
-/// What a shadow's item takes, and the size of an item that the first sample is chosen for: large, since a sample that
-/// is too large becomes smaller, and none becomes larger.
-const SHADOW_ITEM_BYTES: u64 = 48;
-const ITEM_BYTES: u64 = 16 << 10;
-/// The scale up to which a sample becomes smaller, as a multiple of its first one.
-const SCALES: u32 = 1 << 16;
+/// Parts of the memory: one is for a trial, so many for the choice of the admission, and the axes share the others.
+const PARTS_OF_MEMORY: usize = 8;
+const CHOICE_PARTS: usize = 2;
 /// How long a window is: an estimate is of one to two of them.
 const WINDOW_SECONDS: u32 = 3600;
 /// Items in RAM that the shadow of the cache itself must hold before anything is estimated: with fewer, estimates are
 /// off by points.
 const RAM_ITEMS_MIN: u64 = 500;
-/// Events between two looks at the memory taken.
-const EVENTS_A_LOOK: u32 = 64;
 
 /// What is varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,29 +68,6 @@ pub struct Point {
     pub is_full: bool,
 }
 
-/// What a sample tells as yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// The shadow of the cache's own size has not filled since the start or the last flush: a larger cache would miss
-    /// no less yet.
-    Filling,
-    /// It has too few items in RAM, or has missed too little.
-    Few,
-    /// It tells enough.
-    Ready,
-}
-
-impl State {
-    /// Returns a word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Filling => "filling",
-            State::Few => "few",
-            State::Ready => "ready",
-        }
-    }
-}
-
 /// The sample along one axis.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
@@ -109,17 +84,6 @@ pub struct Sample {
     pub misses: u64,
 }
 
-/// What the real cache has done until some moment.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Real {
-    /// Gets.
-    pub gets: u64,
-    /// Those of them that missed.
-    pub misses: u64,
-    /// When.
-    pub at: Seconds,
-}
-
 struct Sized {
     quarters: u64,
     memory_bytes: u64,
@@ -132,17 +96,21 @@ struct Sized {
 /// Shadows along one axis, with one sample.
 struct Line {
     axis: Axis,
-    scale: u32,
-    first_scale: u32,
+    scale: Scale,
     /// The first one has the cache's own size.
     shadows: Vec<Sized>,
-    memory_bytes_max: usize,
-    events: u32,
 }
 
 /// The shadows of a cache.
 pub struct Shadows {
+    config: Config,
     lines: Vec<Line>,
+    /// What chooses the admission, if anything does.
+    choice: Option<Choice>,
+    /// The admission that the cache has.
+    admission: Admission,
+    trial: Option<Trial>,
+    trial_bytes_max: usize,
     /// What the real cache had done when the last two windows began, the earlier one first.
     begun: [Real; 2],
     /// Whether the shadows of the cache's own size had filled when that was looked at last.
@@ -155,34 +123,109 @@ impl Shadows {
     /// # Errors
     /// As [`Store::check_sizes`]. A size that would be refused has no shadow, but for the cache's own.
     pub fn new(config: &Config, memory_bytes_max: u64) -> Result<Shadows, OpenError> {
+        Shadows::with(config, memory_bytes_max, false)
+    }
+
+    /// The same, with shadows that choose the admission, if there is an SSD.
+    ///
+    /// # Errors
+    /// As [`Shadows::new`].
+    pub fn choosing(config: &Config, memory_bytes_max: u64) -> Result<Shadows, OpenError> {
+        Shadows::with(config, memory_bytes_max, !config.ssd.is_empty())
+    }
+
+    fn with(config: &Config, memory_bytes_max: u64, chooses: bool) -> Result<Shadows, OpenError> {
+        let part = memory_bytes_max as usize / PARTS_OF_MEMORY;
+        let (trial_bytes_max, of_choice) = (part, if chooses { CHOICE_PARTS * part } else { 0 });
         let axes = if config.ssd.is_empty() { &[Axis::Ram][..] } else { &[Axis::Ram, Axis::Ssd] };
-        let each = memory_bytes_max as usize / axes.len();
+        let each = (memory_bytes_max as usize - trial_bytes_max - of_choice) / axes.len();
         let lines = axes.iter().map(|axis| Line::new(*axis, config, each)).collect::<Result<_, _>>()?;
-        Ok(Shadows { lines, begun: Default::default(), are_full: false })
+        let choice = chooses.then(|| Choice::bounded(config, of_choice)).transpose()?;
+        Ok(Shadows {
+            config: config.clone(),
+            lines,
+            choice,
+            admission: config.first_admission(),
+            trial: None,
+            trial_bytes_max,
+            begun: Default::default(),
+            are_full: false,
+        })
+    }
+
+    /// Returns the admission that suits the traffic: the cache's first one, if none is chosen.
+    pub fn admission(&self) -> Admission {
+        self.admission
+    }
+
+    /// Returns what speaks for it; `None` if none is chosen.
+    pub fn chosen(&self) -> Option<Chosen> {
+        self.choice.as_ref().map(Choice::chosen)
+    }
+
+    /// Begins to try other options on the traffic from now on, in place of those that are tried.
+    ///
+    /// # Errors
+    /// As [`Store::check_sizes`] of the cache with these options.
+    pub fn begin_trial(&mut self, changes: Changes, real: Real) -> Result<(), OpenError> {
+        let trial = Trial::new(&self.config, self.admission, changes, self.trial_bytes_max, real)?;
+        self.trial = Some(trial);
+        Ok(())
+    }
+
+    /// Ends the trial, if there is one.
+    pub fn end_trial(&mut self) {
+        self.trial = None;
+    }
+
+    /// Returns what the trial has found; `None` without one.
+    pub fn tried(&self, real: Real) -> Option<Tried> {
+        self.trial.as_ref().map(|trial| trial.tried(real))
     }
 
     /// Returns the scale of the largest sample: events of other keys are not needed.
     pub fn scale(&self) -> u32 {
-        self.lines.iter().map(|line| line.scale).min().unwrap_or(1)
+        let lines = self.lines.iter().map(|line| line.scale.keys);
+        let others = [self.choice.as_ref().map(Choice::scale), self.trial.as_ref().map(Trial::scale)];
+        lines.chain(others.into_iter().flatten()).min().unwrap_or(1)
     }
 
     /// Returns the memory that they take, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.lines.iter().map(Line::memory_bytes).sum()
+        let of_choice = self.choice.as_ref().map_or(0, Choice::memory_bytes);
+        let of_trial = self.trial.as_ref().map_or(0, Trial::memory_bytes);
+        self.lines.iter().map(Line::memory_bytes).sum::<usize>() + of_choice + of_trial
     }
 
     /// Takes a request into account.
     pub fn feed(&mut self, event: &Event) {
         self.lines.iter_mut().for_each(|line| line.feed(event));
+        if let Some(trial) = &mut self.trial {
+            trial.feed(event);
+        }
+        let Some(choice) = &mut self.choice else { return };
+        choice.feed(event);
+        let admission = choice.admission();
+        if std::mem::replace(&mut self.admission, admission) != admission {
+            let shadows = self.lines.iter_mut().flat_map(|line| &mut line.shadows);
+            shadows.for_each(|sized| sized.shadow.set_admission(admission));
+            if let Some(trial) = &mut self.trial {
+                trial.set_admission(admission);
+            }
+        }
     }
 
     /// Halves the samples, if they bring too many requests.
     pub fn halve(&mut self) {
         self.lines.iter_mut().for_each(Line::halve);
+        self.choice.iter_mut().for_each(Choice::halve);
+        self.trial.iter_mut().for_each(Trial::halve);
     }
 
     /// Forgets all items, as a flush does.
     pub fn flush(&mut self) {
+        self.choice.iter_mut().for_each(Choice::flush);
+        self.trial.iter_mut().for_each(Trial::flush);
         let shadows = self.lines.iter_mut().flat_map(|line| &mut line.shadows);
         shadows.for_each(|sized| sized.shadow.flush());
     }
@@ -190,6 +233,7 @@ impl Shadows {
     /// Begins another window when it is time: an hour after the last one, and as soon as the shadows of the cache's own
     /// size have filled, since what came before tells of an empty cache. To be called now and then.
     pub fn note(&mut self, real: Real) {
+        self.trial.iter_mut().for_each(|trial| trial.note(real));
         let were_full = std::mem::replace(&mut self.are_full, self.lines.iter().all(Line::is_full));
         if self.are_full && !were_full {
             self.forget(real);
@@ -218,12 +262,7 @@ impl Shadows {
 
     /// Returns what the real cache has done, and in how many seconds, in the time that an estimate is of.
     pub fn window(&self, real: Real) -> Real {
-        let begun = self.begun[0];
-        Real {
-            gets: real.gets - begun.gets,
-            misses: real.misses - begun.misses,
-            at: Seconds(real.at.0.saturating_sub(begun.at.0)),
-        }
+        real.since(&self.begun[0])
     }
 
     /// Returns what caches of other sizes would do, of the cache's own first on each axis.
@@ -249,13 +288,11 @@ fn ssd_bytes(config: &Config) -> u64 {
 
 impl Line {
     fn new(axis: Axis, config: &Config, memory_bytes_max: usize) -> Result<Line, OpenError> {
-        let rules = Rules { admission: config.ssd_admission, ssd_live_percent: config.ssd_live_percent };
+        let rules = Rules::of(config);
         let sizes: Vec<Config> =
             axis.quarters().into_iter().map(|quarters| resized(config, axis, quarters)).collect();
-        let bytes: u64 = sizes.iter().map(|config| config.memory_bytes + ssd_bytes(config)).sum();
-        let items = (bytes / ITEM_BYTES).max(1);
-        let most = (memory_bytes_max as u64 / 2 / SHADOW_ITEM_BYTES).max(1);
-        let scale = items.div_ceil(most).next_power_of_two().min(1 << 30) as u32;
+        let bytes = sizes.iter().map(Config::cache_bytes).sum();
+        let scale = Scale::of_caches(bytes, memory_bytes_max);
         let mut shadows = Vec::new();
         for (nth, (config, quarters)) in sizes.iter().zip(axis.quarters()).enumerate() {
             match Store::geometry(config) {
@@ -263,14 +300,14 @@ impl Line {
                     quarters,
                     memory_bytes: config.memory_bytes,
                     ssd_bytes: ssd_bytes(config),
-                    shadow: Shadow::new(geometry, rules, scale),
+                    shadow: Shadow::new(geometry, rules, scale.keys),
                     begun: Default::default(),
                 }),
                 Err(error) if nth == 0 => return Err(error),
                 Err(_) => {}
             }
         }
-        Ok(Line { axis, scale, first_scale: scale, shadows, memory_bytes_max, events: 0 })
+        Ok(Line { axis, scale, shadows })
     }
 
     fn memory_bytes(&self) -> usize {
@@ -278,20 +315,20 @@ impl Line {
     }
 
     fn feed(&mut self, event: &Event) {
-        if !is_sampled(event.hash, self.scale) {
+        if !is_sampled(event.hash, self.scale.keys) {
             return;
         }
-        self.shadows.iter_mut().for_each(|sized| sized.shadow.feed(event));
-        self.events += 1;
-        // Half of the bound, since a table that grows doubles.
-        if self.events.is_multiple_of(EVENTS_A_LOOK) && self.memory_bytes() > self.memory_bytes_max / 2 {
+        for sized in &mut self.shadows {
+            sized.shadow.feed(event);
+        }
+        let memory_bytes = || self.shadows.iter().map(|sized| sized.shadow.memory_bytes()).sum();
+        if self.scale.is_too_large(memory_bytes) {
             self.halve();
         }
     }
 
     fn halve(&mut self) {
-        if self.scale / self.first_scale < SCALES {
-            self.scale *= 2;
+        if self.scale.halve() {
             self.shadows.iter_mut().for_each(|sized| sized.shadow.halve());
         }
     }
@@ -301,7 +338,7 @@ impl Line {
     }
 
     fn sample(&self) -> Sample {
-        let Line { axis, scale, .. } = *self;
+        let (axis, scale) = (self.axis, self.scale.keys);
         let own = self.shadows.first();
         let (items, in_ram) = own.map_or((0, 0), |own| (own.shadow.items(), own.shadow.items_in_ram()));
         let has_missed = own.is_some_and(|own| Estimate::is_told_by(&own.counts(), scale));
@@ -317,7 +354,8 @@ impl Line {
     fn points(&self, gets: u64, misses: u64) -> Vec<Point> {
         let seen: Vec<Seen> = self.shadows.iter().map(|sized| sized.seen(self.axis)).collect();
         let is_ready = self.sample().state == State::Ready;
-        let estimates = if is_ready { Estimate::of_all(&seen, self.scale, gets, misses) } else { vec![] };
+        let estimates =
+            if is_ready { Estimate::of_all(&seen, self.scale.keys, gets, misses) } else { vec![] };
         let point = |(nth, sized): (usize, &Sized)| Point {
             axis: self.axis,
             times: sized.quarters as f64 / QUARTERS,

@@ -5,7 +5,7 @@ use crate::clock::{Expiry, Seconds};
 use crate::index::Slot;
 use crate::index::entry::{Entry, SsdPlace, State};
 use crate::index::hash::KeyHash;
-use crate::policy::admission::{Admission, Refusal};
+use crate::policy::admission::Refusal;
 use crate::policy::s3fifo::{Exit, Leaving, RamQueue, exit_of, freq_on_ssd, kept_freq, victim_order};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
 use crate::record::{FETCHED, Head, RecordHeader};
@@ -143,7 +143,7 @@ impl Shard {
             }
         }
         let log = &tiers.log;
-        let is_rationed = log.budget.is_limited() || tiers.admission == Admission::Returning && log.is_full();
+        let is_rationed = tiers.admission.get().is_rationing(log.budget.is_limited(), || log.is_full());
         let leaving = Leaving {
             queue,
             seconds_left: Expiry::from_raw(header.expires).seconds_left(now),

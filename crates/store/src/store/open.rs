@@ -16,6 +16,7 @@ use crate::header::{ArenaHeader, Cold, HEADER_PAGE_BYTES};
 use crate::index::Index;
 use crate::index::entry::SSD_SEGMENTS_MAX;
 use crate::index::hash::Hasher;
+use crate::policy::admission::{Admission, LiveAdmission};
 use crate::policy::write_budget::WriteBudget;
 use crate::ram::compaction::Compaction;
 use crate::ram::pool::Pool;
@@ -174,7 +175,7 @@ impl Store {
             log: Log::new(table, locations, write_buffers, lines, log_rules(config, &layout, seed)),
             hasher: Hasher::new(seed),
             header,
-            admission: config.ssd_admission,
+            admission: LiveAdmission::new(config.first_admission()),
             evict: config.evict,
             compaction: Compaction::new(layout.segments, layout.segment_bytes),
             large_bytes: layout.large_bytes(),
@@ -316,6 +317,16 @@ fn identity_of<'a>(
 }
 
 impl Config {
+    /// Returns the bytes of RAM and SSD together.
+    pub(crate) fn cache_bytes(&self) -> u64 {
+        self.memory_bytes + self.ssd.iter().map(|span| span.bytes).sum::<u64>()
+    }
+
+    /// Returns which items are written to the SSD at first: with a write limit only those that return.
+    pub fn first_admission(&self) -> Admission {
+        if self.ssd_write_limit.is_some() { Admission::Returning } else { self.ssd_admission }
+    }
+
     /// Returns how much of the memory is set aside for shadows, in bytes: a hundredth of it and 16 MiB at most, unless
     /// given. 0 without eviction, and where it would be too little to tell anything.
     pub fn shadow_bytes(&self) -> u64 {
