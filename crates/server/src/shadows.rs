@@ -9,7 +9,7 @@ use larder_store::Config as StoreConfig;
 use larder_store::sample::{EventReceiver, ring_bytes};
 use larder_store::shadow::{Real, Shadows};
 
-use crate::curves::Curve;
+use crate::curves::{Curve, Order, Trial};
 use crate::shared::Shared;
 
 /// The part of the shadows' memory that the rings have.
@@ -37,12 +37,24 @@ impl Feeder {
     /// The system has no thread for it, or the store's own sizes are refused.
     pub fn start(shared: &Arc<Shared>, config: &StoreConfig) -> Result<Feeder, String> {
         let bytes = config.shadow_bytes();
+        let chooses = shared.config.chooses_admission && !config.ssd.is_empty();
         if bytes == 0 {
+            if chooses {
+                tracing::warn!(
+                    "--ssd-admission auto: there are no shadows to choose by, so all items are admitted; \
+                     give --shadow-memory"
+                );
+            }
             return Ok(Feeder { run: None, thread: None });
         }
         let slots = (bytes / RING_PART) as usize / ring_bytes(1);
         let slots = slots.next_power_of_two() / 2;
-        let shadows = Shadows::new(config, bytes - bytes / RING_PART).map_err(|error| error.to_string())?;
+        let for_shadows = bytes - bytes / RING_PART;
+        let shadows = match chooses {
+            true => Shadows::choosing(config, for_shadows),
+            false => Shadows::new(config, for_shadows),
+        };
+        let shadows = shadows.map_err(|error| error.to_string())?;
         let mut feed = Feed {
             shared: shared.clone(),
             receivers: shared.store.sample(shadows.scale(), slots),
@@ -52,6 +64,7 @@ impl Feeder {
             flushes: shared.store.flushes(),
             events: 0,
             noted: (0, 0),
+            trial: Trial::default(),
         };
         feed.shadows.forget(feed.real());
         feed.publish();
@@ -85,6 +98,7 @@ struct Feed {
     events: u64,
     /// Events and dropped ones at the last look.
     noted: (u64, u64),
+    trial: Trial,
 }
 
 impl Feed {
@@ -94,6 +108,7 @@ impl Feed {
             let taken = self.take();
             if published.elapsed() >= EVERY {
                 published = Instant::now();
+                self.follow_orders();
                 self.note();
                 self.publish();
             }
@@ -125,7 +140,26 @@ impl Feed {
             self.shadows.flush();
         }
         self.follow_scale();
+        self.follow_admission();
         self.events - before
+    }
+
+    /// Lets the store admit to the SSD what the shadows have found to be better.
+    fn follow_admission(&self) {
+        let (store, admission) = (&self.shared.store, self.shadows.admission());
+        if store.admission() == admission {
+            return;
+        }
+        store.set_admission(admission);
+        if let Some(chosen) = self.shadows.chosen() {
+            let saved = format!("{:+.1} %", chosen.gain * 100.0);
+            tracing::info!(
+                admission = admission.name(),
+                returning_saves = saved,
+                changes = chosen.switches,
+                "the shadows chose another admission to the SSD"
+            );
+        }
     }
 
     /// Lets the store sample what the shadows look at.
@@ -153,6 +187,19 @@ impl Feed {
         }
     }
 
+    /// Begins or ends a trial, if that was ordered.
+    fn follow_orders(&mut self) {
+        let Some((order, number)) = self.shared.curves.take_order() else { return };
+        let real = self.real();
+        self.shadows.end_trial();
+        let begun = match order {
+            Order::Begin(changes) => self.shadows.begin_trial(changes, real),
+            Order::End => Ok(()),
+        };
+        self.trial = Trial { number, tried: None, refused: begun.err().map(|error| error.to_string()) };
+        self.follow_scale();
+    }
+
     fn real(&self) -> Real {
         let totals = self.shared.lifetime();
         Real { gets: totals.cmd_get, misses: totals.get_misses, at: self.shared.clock.now() }
@@ -163,6 +210,8 @@ impl Feed {
         self.shared.curves.publish(Curve {
             samples: self.shadows.samples(),
             points: self.shadows.points(real),
+            chosen: self.shadows.chosen(),
+            trial: Trial { tried: self.shadows.tried(real), ..self.trial.clone() },
             window: self.shadows.window(real),
             memory_bytes: self.shadows.memory_bytes() as u64,
             events: self.events,

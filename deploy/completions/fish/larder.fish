@@ -29,8 +29,9 @@ complete -c larder -n "__fish_larder_needs_command" -l ssd-share -d 'use the I-t
 complete -c larder -n "__fish_larder_needs_command" -l ssd-write-limit -d 'write at most this many bytes a second to the SSD, to spare it' -r -f
 complete -c larder -n "__fish_larder_needs_command" -l ssd-endurance -d 'the bytes that each SSD may take over its life, from its data sheet, so T is 10^12: statistics and larder doctor then tell how many days that lasts' -r -f
 complete -c larder -n "__fish_larder_needs_command" -l ssd-write-wait -d 'let a set wait at most this many milliseconds for the SSD before it drops older items instead (default: 50)' -r -f
-complete -c larder -n "__fish_larder_needs_command" -l ssd-admission -d 'which items that leave RAM go to the SSD: all, or, once it is full, only those that were read or stored again; a write limit implies returning (default: all)' -r -f -a "all\t''
-returning\t''"
+complete -c larder -n "__fish_larder_needs_command" -l ssd-admission -d 'which items that leave RAM go to the SSD: all; returning: once it is full, only those that were read or stored again, as a write limit implies; auto: by shadows of both, the one that misses less (default: all)' -r -f -a "all\t''
+returning\t''
+auto\t''"
 complete -c larder -n "__fish_larder_needs_command" -l ssd-live-percent -d 'keep every live item on the SSD while these take at most this many percent of it, by moving them when their segment is reused; beyond that, and always with 0, the oldest items go (default: 70)' -r -f
 complete -c larder -n "__fish_larder_needs_command" -l index-memory -d 'RAM for the index at the start, out of the memory limit, a hint: from there it grows and shrinks with the number of items, but with -M (default: it follows the items; with -M, from the SSD\'s size and item-size)' -r -f
 complete -c larder -n "__fish_larder_needs_command" -l shadow-memory -d 'RAM to estimate what caches of other sizes would miss, out of the memory limit: more gives surer estimates; 0 estimates nothing (default: a hundredth of the memory limit, 16m at most; none below 25m)' -r -f

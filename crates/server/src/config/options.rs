@@ -58,9 +58,9 @@ pub const OPTIONS: &[Opt] = {
          larder doctor then tell how many days that lasts"),
     opt(Id::SsdWriteWait, None, "ssd-write-wait", Millis(60_000), Is("50"), Larder,
         "let a set wait at most this many milliseconds for the SSD before it drops older items instead"),
-    opt(Id::SsdAdmission, None, "ssd-admission", Choice(&["all", "returning"]), Is("all"), Larder,
-        "which items that leave RAM go to the SSD: all, or, once it is full, only those that were read or \
-         stored again; a write limit implies returning"),
+    opt(Id::SsdAdmission, None, "ssd-admission", Choice(&["all", "returning", "auto"]), Is("all"), Larder,
+        "which items that leave RAM go to the SSD: all; returning: once it is full, only those that were \
+         read or stored again, as a write limit implies; auto: by shadows of both, the one that misses less"),
     opt(Id::SsdLivePercent, None, "ssd-live-percent", number(0, 90), Is("70"), Larder,
         "keep every live item on the SSD while these take at most this many percent of it, by moving them \
          when their segment is reused; beyond that, and always with 0, the oldest items go"),

@@ -80,6 +80,7 @@ pub(super) fn resolve(
         ssd_endurance_bytes: values.optional(Id::SsdEndurance, values::endurance)?,
         ssd_write_wait: Duration::from_millis(values.number(Id::SsdWriteWait)?),
         ssd_admission: ssd_admission(&values),
+        chooses_admission: values.text(Id::SsdAdmission) == "auto",
         ssd_live_percent: values.number(Id::SsdLivePercent)?,
         io: io(&values),
         cas: !values.flag(Id::DisableCas),

@@ -138,6 +138,8 @@ pub struct Config {
     pub ssd_write_wait: Duration,
     /// The items evicted from RAM that are written to the SSD.
     pub ssd_admission: Admission,
+    /// Whether that is the first one only, and shadows choose the one that misses less.
+    pub chooses_admission: bool,
     /// The percentage of the SSD's bytes up to which all live items are kept there.
     pub ssd_live_percent: u32,
     /// The interface to the SSD.

@@ -1,5 +1,6 @@
 //! `larder_mrc_*`: what caches of other sizes would miss. docs/metrics.md explains each.
 
+use larder_store::Admission;
 use larder_store::shadow::{Axis, Estimate, Point, State};
 
 use super::text::Exposition;
@@ -14,6 +15,7 @@ type Part = fn(&Estimate) -> f64;
 pub(super) fn add(text: &mut Exposition, shared: &Shared) {
     let Some(curve) = shared.curves.latest() else { return };
     add_samples(text, &curve);
+    add_chosen(text, &curve);
     let estimates: [(&str, &str, Part); 3] = [
         ("larder_mrc_miss_ratio", "Misses of all gets that a cache of this size would have.", |estimate| {
             estimate.miss_ratio
@@ -36,6 +38,25 @@ pub(super) fn add(text: &mut Exposition, shared: &Shared) {
         let written = |point: &Point| Some(point.ssd_bytes_written);
         add_points(text, "larder_mrc_ssd_written_bytes", help, &curve.points, written);
     }
+}
+
+/// Adds what speaks for the admission, if it is chosen.
+fn add_chosen(text: &mut Exposition, curve: &Curve) {
+    let Some(chosen) = &curve.chosen else { return };
+    let rules = [Admission::All, Admission::Returning].map(Admission::name);
+    let name = "larder_mrc_admission_chosen";
+    text.family(name, Gauge, "1 for the admission to the SSD that is chosen, by rule.");
+    for rule in rules {
+        text.sample(name, &[("rule", rule)], u64::from(rule == chosen.admission.name()));
+    }
+    let help = "How often another admission was chosen.";
+    text.single("larder_mrc_admission_changes_total", Counter, help, chosen.switches);
+    let each = |values: [u64; 2]| rules.into_iter().zip(values);
+    let help = "Gets that the shadow of a rule has missed, multiplied by its sample rate.";
+    text.labelled(("larder_mrc_admission_misses_total", Counter, help), "rule", each(chosen.misses));
+    let help = "Bytes that a cache by a rule would have written to the SSD.";
+    let written = each(chosen.ssd_bytes_written);
+    text.labelled(("larder_mrc_admission_ssd_written_bytes_total", Counter, help), "rule", written);
 }
 
 fn size_of(point: &Point) -> u64 {

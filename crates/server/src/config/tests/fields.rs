@@ -136,6 +136,9 @@ fn larders_options_become_fields() {
     assert_eq!(config.ssd_endurance_bytes, Some(600_000_000_000_000));
     assert_eq!(config.ssd_admission, Admission::Returning);
     assert_eq!(super::config(&[]).ssd_admission, Admission::All);
+    let chosen = super::config(&["--ssd-admission=auto"]);
+    assert_eq!((chosen.ssd_admission, chosen.chooses_admission), (Admission::All, true));
+    assert!(!config.chooses_admission && !super::config(&[]).chooses_admission);
     assert_eq!((config.ssd_live_percent, super::config(&[]).ssd_live_percent), (50, 70));
     assert_eq!((config.index_memory_bytes, config.item_size_bytes), (Some(9 << 20), 100));
     assert_eq!((config.conn_memory_bytes, config.io), (8 << 20, Io::Threads));

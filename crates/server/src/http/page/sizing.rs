@@ -16,6 +16,8 @@ const ABOVE: f64 = 6.0;
 const BELOW: f64 = 20.0;
 /// Units of the stretched frame from its top to its bottom, and from its left to its right.
 const UNITS: f64 = 1000.0;
+/// How much the curve must bend for a knee: so many times the chart's height for its width.
+const KNEE: f64 = 0.3;
 
 /// Returns the panel of other memory limits.
 pub(super) fn memory_sizes(view: &View<'_>) -> Option<Panel> {
@@ -187,7 +189,18 @@ impl<'a> Drawing<'a> {
         svg
     }
 
-    /// Draws the horizontal axis with the sizes at its ends and today's.
+    /// Returns how far to the right the knee lies: the size up to which more of it saves the most, relative to what
+    /// still more would save. `None` if there is no such size.
+    fn knee(&self) -> Option<f64> {
+        let slope = |one: &(&Point, Estimate), next: &(&Point, Estimate)| {
+            (one.1.miss_ratio - next.1.miss_ratio) / (self.right(next.0) - self.right(one.0)).max(1e-9)
+        };
+        let bend = |three: &[(&Point, Estimate)]| slope(&three[0], &three[1]) - slope(&three[1], &three[2]);
+        let sharpest = self.points.windows(3).max_by(|one, next| bend(one).total_cmp(&bend(next)))?;
+        (bend(sharpest) >= KNEE * self.top).then(|| self.right(sharpest[1].0))
+    }
+
+    /// Draws the horizontal axis with the sizes at its ends, today's and the knee.
     fn draw_sizes(&self, svg: &mut String) {
         let (floor, foot) = (ABOVE + FRAME, ABOVE + FRAME + 15.0);
         let _ = write!(svg, "<line class=\"floor\" x2=\"100%\" y1=\"{floor}\" y2=\"{floor}\"/>");
@@ -201,11 +214,22 @@ impl<'a> Drawing<'a> {
         };
         add(0.0, "start", &bytes(self.ends.0));
         add(1.0, "end", &bytes(self.ends.1));
-        if let Some((own, _)) = self.points.iter().find(|(point, _)| point.times == 1.0) {
-            let x = self.right(own);
-            if (0.1..0.9).contains(&x) {
-                add(x, "middle", "today");
+        let own = self.points.iter().find(|(point, _)| point.times == 1.0).map(|(own, _)| self.right(own));
+        let knee = self.knee();
+        let mut marks = Vec::new();
+        match (own, knee) {
+            (Some(own), Some(knee)) if (own - knee).abs() < 0.1 => marks.push((own, "today, knee")),
+            (own, knee) => {
+                marks.extend(own.map(|x| (x, "today")));
+                marks.extend(knee.map(|x| (x, "knee")));
             }
+        }
+        for (x, text) in &marks {
+            if (0.1..0.9).contains(x) {
+                add(*x, "middle", text);
+            }
+        }
+        for (x, _) in marks {
             let x = x * 100.0;
             let _ = write!(
                 svg,
@@ -235,7 +259,16 @@ mod tests {
 
     fn curve(points: Vec<Point>) -> Curve {
         let window = Real { gets: 10_000, misses: 2_000, at: Seconds(10) };
-        Curve { samples: vec![], points, window, memory_bytes: 0, events: 0, events_dropped: 0 }
+        Curve {
+            samples: vec![],
+            points,
+            chosen: None,
+            trial: Default::default(),
+            window,
+            memory_bytes: 0,
+            events: 0,
+            events_dropped: 0,
+        }
     }
 
     #[test]
@@ -249,6 +282,23 @@ mod tests {
         assert!(sentence(&unknown, Axis::Ram, State::Ready).contains("not known yet"));
         assert!(sentence(&unknown, Axis::Ram, State::Filling).contains("has not filled"));
         assert!(sentence(&unknown, Axis::Ssd, State::Few).contains("--shadow-memory"));
+    }
+
+    #[test]
+    fn the_knee_is_where_more_begins_to_save_little() {
+        let ratio = |ratio| Some((ratio, ratio, ratio));
+        let points = [
+            point(0.25, ratio(0.4)),
+            point(0.5, ratio(0.2)),
+            point(1.0, ratio(0.19)),
+            point(2.0, ratio(0.18)),
+        ];
+        let knee = Drawing::new(Axis::Ram, &points).knee().expect("it bends");
+        assert!((knee - 1.0 / 3.0).abs() < 1e-6, "{knee}");
+        assert!(Drawing::new(Axis::Ram, &points).svg().contains(">knee</text>"));
+        let straight = [0.4, 0.3, 0.2, 0.1].into_iter().zip([0.25, 0.5, 1.0, 2.0]);
+        let straight: Vec<Point> = straight.map(|(miss, times)| point(times, ratio(miss))).collect();
+        assert_eq!(Drawing::new(Axis::Ram, &straight).knee(), None);
     }
 
     #[test]

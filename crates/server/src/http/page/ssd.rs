@@ -99,6 +99,7 @@ pub(super) fn device(view: &View<'_>) -> Option<Panel> {
             format!("{}, {} pending", data(writes, &per_second(writes)), view.store.ssd_writes_pending),
         ),
         ("", "p99 of reads", data(p99, &micros(p99))),
+        ("", "Admission", admission(view)),
     ]);
     let times = &view.times;
     let rows = [
@@ -176,6 +177,18 @@ pub(super) fn wear_of(view: &View<'_>) -> Option<Panel> {
         tables: table("Bytes written in the life of each path", "Path", &["Bytes"], &rows)
             + &table("Bytes since the start", "", &["Bytes"], &bytes),
     })
+}
+
+/// Returns which items are written to the SSD, and whether that is chosen.
+fn admission(view: &View<'_>) -> String {
+    let name = view.shared.store.admission().name();
+    let curve = view.shared.curves.latest();
+    let Some(chosen) = curve.and_then(|curve| curve.chosen) else { return name.to_string() };
+    let changed = match chosen.switches {
+        1 => "once".to_string(),
+        times => format!("{} times", count(times)),
+    };
+    format!("{name}, chosen by shadows, changed {changed}")
 }
 
 /// Returns the mean of shares; not a number if there are none.

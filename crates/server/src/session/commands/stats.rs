@@ -5,6 +5,7 @@ mod connections;
 mod general;
 mod larder;
 mod mrc;
+mod what_if;
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -30,6 +31,7 @@ impl Session {
         match words.next() {
             None => show(out, reply, general::lines(ctx.shared, ctx.shared.store_stats())),
             Some(b"larder") => show(out, reply, larder::lines(ctx.shared)),
+            Some(b"what_if") => show(out, reply, what_if::lines(ctx.shared, words)),
             Some(b"mrc") => show(out, reply, mrc::lines(ctx.shared)),
             Some(b"settings") => show(out, reply, settings(ctx.shared)),
             Some(b"items") => {

@@ -21,6 +21,9 @@ pub(super) fn lines(shared: &Shared) -> Lines {
         .chain(state(shared, &totals, &store))
         .chain(leases(shared));
     lines.extend(numbers.map(|(name, value)| (name.into(), value.to_string())));
+    if store.ssd_segments > 0 {
+        lines.push(("ssd_admission".into(), shared.store.admission().name().to_string()));
+    }
     let days = wear::days_left(shared, store.ssd_bytes_written);
     lines.push(("ssd_wear_days_left".into(), days.map_or("unknown".to_string(), |days| days.to_string())));
     lines

@@ -1,6 +1,6 @@
 //! `stats mrc`: what caches of other sizes would miss.
 
-use larder_store::shadow::{Point, Sample};
+use larder_store::shadow::{Chosen, Point, Sample};
 
 use super::Lines;
 use crate::curves::Curve;
@@ -23,6 +23,9 @@ pub(super) fn lines(shared: &Shared) -> Lines {
     ];
     lines.extend(numbers.map(|(name, value)| (name.into(), value.to_string())));
     samples.iter().for_each(|sample| add_sample(&mut lines, sample, window.gets));
+    if let Some(chosen) = &curve.chosen {
+        add_chosen(&mut lines, chosen);
+    }
     points.iter().for_each(|point| add_point(&mut lines, point));
     lines
 }
@@ -34,6 +37,21 @@ fn add_sample(lines: &mut Lines, sample: &Sample, gets: u64) {
     add("sample_rate", sample.scale.to_string());
     add("sample_items", sample.items.to_string());
     add("sample_miss_ratio", ratio(sample.misses as f64 / gets.max(1) as f64));
+}
+
+fn add_chosen(lines: &mut Lines, chosen: &Chosen) {
+    let mut add = |name: &str, value: String| lines.push((format!("admission_{name}").into(), value));
+    add("chosen", chosen.admission.name().into());
+    add("changes", chosen.switches.to_string());
+    add("sample_rate", chosen.scale.to_string());
+    add("returning_saves", format!("{:.6}", chosen.gain));
+    for (rule, misses, written) in [
+        ("all", chosen.misses[0], chosen.ssd_bytes_written[0]),
+        ("returning", chosen.misses[1], chosen.ssd_bytes_written[1]),
+    ] {
+        add(&format!("{rule}_misses"), misses.to_string());
+        add(&format!("{rule}_ssd_bytes_written"), written.to_string());
+    }
 }
 
 fn add_point(lines: &mut Lines, point: &Point) {
