@@ -184,7 +184,7 @@ impl Feed<'_> {
         loop {
             let before = self.words[0].load(Acquire);
             let keep = (keep_ms / KEEP_UNIT_MS).min(KEEP_MASK);
-            let new = keep << EPOCH_BITS | epoch(before) % EPOCH_MASK + 1;
+            let new = keep << EPOCH_BITS | (epoch(before) % EPOCH_MASK + 1);
             self.words[1].store(before, Release);
             if self.words[0].compare_exchange(before, new, AcqRel, Acquire).is_ok() {
                 self.words[2].store(number, Release);
