@@ -25,7 +25,7 @@ const CLOCK_EVERY: u64 = 16;
 enum Store {
     Client(Client),
     L1(L1),
-    Tiered(Tiered),
+    Tiered(Box<Tiered>),
 }
 
 #[derive(Default)]
@@ -52,7 +52,10 @@ impl Store {
         Ok(match name {
             "client" => Store::Client(client(far)?),
             "l1" => Store::L1(l1(folder)?),
-            "tiered" => Store::Tiered(Tiered::new(l1(folder)?, client(far)?, TieredOptions::default())),
+            "tiered" => {
+                let tiered = Tiered::new(l1(folder)?, client(far)?, TieredOptions::default());
+                Store::Tiered(Box::new(tiered))
+            }
             _ => return Err("the store is client, l1 or tiered".into()),
         })
     }
