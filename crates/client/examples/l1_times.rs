@@ -1,8 +1,8 @@
 //! Prints the median time of the cache's calls, for values of several sizes; with a number, how many reads that many
 //! processes do a second together while one call in a hundred stores; with `held` and a server, the median time of a
-//! read of a value whose changes that server announces, without and with `exact_within`.
+//! read of a value whose changes that server announces, exact within so many milliseconds, or 0 for no such bound.
 //!
-//! `cargo run --release -p larder-client --example l1_times [PROCESSES | held SERVER]`
+//! `cargo run --release -p larder-client --example l1_times [PROCESSES | held SERVER WITHIN_MS]`
 
 use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
@@ -22,16 +22,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match args.as_slice() {
         [] => times(),
         ["load", millis] => load(Duration::from_millis(millis.parse()?)),
-        ["held", server] => [None, Push::default().exact_within].into_iter().try_for_each(|exact_within| {
-            println!(
-                "held {:>8} ms {:>7.1} ns",
-                exact_within.unwrap_or_default().as_millis(),
-                held(server, exact_within)?
-            );
+        ["held", server, within_ms] => {
+            let within = Duration::from_millis(within_ms.parse()?);
+            println!("held {:.1} ns", held(server, Some(within).filter(|within| !within.is_zero()))?);
             Ok(())
-        }),
+        }
         [processes] => together(processes.parse()?),
-        _ => Err("give nothing, a number of processes, or `held` and a server".into()),
+        _ => Err("give nothing, a number of processes, or `held`, a server and milliseconds".into()),
     }
 }
 
