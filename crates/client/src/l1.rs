@@ -355,6 +355,14 @@ impl L1 {
         self.inner.counts().sum()
     }
 
+    /// Returns the threads that are changing a shard now, by the ids that the kernel gave them: for finding out what a
+    /// slow change waits for. Beside each is how often its shard was changed, modulo 2^32, so that two looks can tell
+    /// whether it is still the same change.
+    #[must_use]
+    pub fn writers(&self) -> Vec<(u32, u32)> {
+        (0..self.inner.cache.layout.shards).filter_map(|nth| self.inner.shard_at(nth).holder()).collect()
+    }
+
     /// Returns about how many entries there are, expired ones included. It reads the whole index.
     #[must_use]
     pub fn len(&self) -> usize {

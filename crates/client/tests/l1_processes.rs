@@ -2,11 +2,14 @@
 
 #[path = "l1/rig.rs"]
 mod rig;
+#[path = "l1/stalls.rs"]
+mod stalls;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Child;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -14,6 +17,8 @@ use std::time::{Duration, Instant};
 use larder_client::l1::{Claim, Waited};
 use larder_client::{L1, Stored};
 use rig::{Folder, Numbers, entry, has_namespaces, name, read, role, spawn, spawn_in_namespace, value};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use stalls::{Call, Seen, Span, Watch, now_us, pin, run_first};
 
 const NAME: &str = "shared";
 /// A child that its parent has lost ends by itself.
@@ -22,12 +27,19 @@ const CHILD_LIFE: Duration = Duration::from_secs(60);
 /// The words that children report in.
 const CALLS: usize = 0;
 const LONGEST_US: usize = 1;
-const WAITS_OVER_10_MS: usize = 2;
+const SLOW: usize = 2;
 const HITS: usize = 3;
 const START: usize = 4;
 const READY: usize = 5;
 const FETCHES: usize = 6;
 const WRONG: usize = 7;
+
+/// Calls that took longer than 10 ms are noted here: when they began, how long they took, for how much of that the
+/// process was ready to run and did not, and its processor.
+const SLOW_CALLS: usize = 16;
+const SLOW_WORDS: usize = 4;
+const SLOW_MAX: u64 = 120;
+const SLOW_US: u64 = 10_000;
 
 /// Keys of each process of a storm, which no other changes.
 const OWNED: u64 = 200;
@@ -67,6 +79,7 @@ fn storm(l1: &L1, nth: u64) {
     let mut version = birth << 4;
     let mut own = vec![None; OWNED as usize];
     let run_delay = RunDelay::open();
+    let cpu = pin(None, nth as usize);
     while since.elapsed() < CHILD_LIFE {
         version += 1;
         let is_own = numbers.below(2) == 0;
@@ -74,7 +87,7 @@ fn storm(l1: &L1, nth: u64) {
         let key = if is_own { nth * OWNED + of_own } else { SHARED + numbers.below(500) };
         let len = [0, 64, 1_000, 9_000, 28_579][numbers.below(5) as usize];
         let bytes = value(key, version, len);
-        let (call, delayed_us) = (Instant::now(), run_delay.us());
+        let (began_us, delayed_us) = (now_us(), run_delay.us());
         match numbers.below(8) {
             0..3 => {
                 assert_eq!(l1.set(&name(key), &entry(&bytes, version)), Stored::Yes);
@@ -92,12 +105,30 @@ fn storm(l1: &L1, nth: u64) {
                 words[HITS].fetch_add(u64::from(found.is_some()), Relaxed);
             }
         }
-        let micros = call.elapsed().as_micros() as u64;
+        let micros = now_us() - began_us;
         words[CALLS].fetch_add(1, Relaxed);
         words[LONGEST_US].fetch_max(micros, Relaxed);
-        let waited_us = micros.saturating_sub(run_delay.us() - delayed_us);
-        words[WAITS_OVER_10_MS].fetch_add(u64::from(waited_us > 10_000), Relaxed);
+        let delayed_us = run_delay.us() - delayed_us;
+        if micros.saturating_sub(delayed_us) > SLOW_US {
+            let at = SLOW_CALLS + words[SLOW].fetch_add(1, AcqRel).min(SLOW_MAX - 1) as usize * SLOW_WORDS;
+            let call = [began_us, micros, delayed_us, cpu as u64];
+            words[at..].iter().zip(call).for_each(|(word, value)| word.store(value, Release));
+        }
     }
+}
+
+/// Returns how long each of the calls waited that were noted as slow, and that nothing else explains.
+fn waits_us(l1: &L1, seen: &Seen) -> Vec<u64> {
+    let words = l1.shared_words();
+    let slow = words[SLOW].load(Acquire);
+    let noted = slow.min(SLOW_MAX) as usize;
+    let notes = words[SLOW_CALLS..].chunks(SLOW_WORDS).take(noted);
+    let waited_us = |note: &[AtomicU64]| {
+        let [began_us, took_us, delayed_us, cpu] = [0, 1, 2, 3].map(|at| note[at].load(Acquire));
+        seen.waited_us(Call { span: Span(began_us, began_us + took_us), delayed_us, cpu: cpu as usize })
+    };
+    // Of those that are not noted, nothing is explained.
+    notes.map(waited_us).chain(std::iter::repeat_n(u64::MAX, slow as usize - noted)).collect()
 }
 
 /// How long this thread could have run and another one had its processor: no wait that the cache causes.
@@ -120,6 +151,10 @@ fn kill(child: &mut Child) {
     let ended = child.try_wait().expect("a child can be asked");
     assert!(ended.is_none(), "a process found something wrong: {ended:?}");
     child.kill().expect("a child can be killed");
+    // The kernel's counts of it are read before they go with it.
+    let pid = Pid::from_child(child);
+    waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("a child ends");
+    sleep(Duration::from_millis(1));
     child.wait().expect("a child ends");
 }
 
@@ -130,6 +165,7 @@ fn kill_under_load(kills: u64, spawn: fn(&str, &Folder) -> Child) -> u64 {
     let l1 = folder.options(4 << 20).open(NAME).expect("a cache");
     let mut numbers = Numbers(u64::from(std::process::id()));
     let start = |nth: u64| spawn(&format!("storm-{nth}"), &folder);
+    let watch = Watch::start(&l1);
     let mut children: Vec<Child> = (0..4).map(start).collect();
     let mut buffer = Vec::new();
     for kill_nth in 0..kills {
@@ -137,7 +173,8 @@ fn kill_under_load(kills: u64, spawn: fn(&str, &Folder) -> Child) -> u64 {
         let nth = numbers.below(4) as usize;
         kill(&mut children[nth]);
         // With keys of its own: the one before may not have ended yet, where another process stands between.
-        children[nth] = start(4 + kill_nth);
+        // On the processor of the one before.
+        children[nth] = start(4 + 4 * kill_nth + nth as u64);
         if kill_nth % 10 == 0 {
             (0..500).for_each(|key| _ = read(&l1, SHARED + key, &mut buffer));
         }
@@ -146,11 +183,13 @@ fn kill_under_load(kills: u64, spawn: fn(&str, &Folder) -> Child) -> u64 {
     sleep(Duration::from_millis(50));
     children.iter_mut().for_each(kill);
     (0..500).for_each(|key| _ = read(&l1, SHARED + key, &mut buffer));
-    let [calls, longest, waits, hits] =
-        [CALLS, LONGEST_US, WAITS_OVER_10_MS, HITS].map(|at| l1.shared_words()[at].load(Relaxed));
+    let waits_us = waits_us(&l1, &watch.end());
+    let (slow, waits) = (waits_us.len(), waits_us.iter().filter(|waited_us| **waited_us > SLOW_US).count());
+    let [calls, longest, hits] = [CALLS, LONGEST_US, HITS].map(|at| l1.shared_words()[at].load(Relaxed));
     let stats = l1.stats();
     println!(
-        "{kills} kills, {calls} calls, {hits} hits; longest {longest} us, {waits} waits over 10 ms; {stats:?}"
+        "{kills} kills, {calls} calls, {hits} hits; longest {longest} us, {slow} slow, \
+         {waits} waits over 10 ms; {stats:?}"
     );
     assert_eq!(l1.shared_words()[WRONG].load(Relaxed), 0, "processes that found something wrong");
     assert!(calls > kills * 50 && hits > kills * 10, "{calls} calls, {hits} hits");
@@ -163,6 +202,56 @@ fn processes_killed_under_load_leave_no_wrong_value_and_no_lock() {
     let kills = std::env::var("LARDER_L1_KILLS").ok().and_then(|kills| kills.parse().ok());
     let emptied = kill_under_load(kills.unwrap_or(300), spawn);
     assert_eq!(emptied, 0, "a lock was waited for, or a shard made no sense");
+}
+
+/// Keeps two processes on two processors busy with one cache, and calls `disturb` with the first, until so many
+/// calls were slow. The first is on the first processor. Returns how long each of the calls waited.
+fn waits_beside(slow: u64, mut disturb: impl FnMut(Pid, &L1)) -> Vec<u64> {
+    let folder = Folder::new();
+    let l1 = folder.options(4 << 20).open(NAME).expect("a cache");
+    let watch = Watch::start(&l1);
+    let mut children: Vec<Child> = (0..2).map(|nth| spawn(&format!("storm-{nth}"), &folder)).collect();
+    let since = Instant::now();
+    while l1.shared_words()[SLOW].load(Acquire) < slow && since.elapsed() < Duration::from_secs(20) {
+        disturb(Pid::from_child(&children[0]), &l1);
+        sleep(Duration::from_millis(5));
+    }
+    children.iter_mut().for_each(kill);
+    waits_us(&l1, &watch.end())
+}
+
+#[test]
+fn a_wait_for_a_holder_that_stands_still_in_the_lock_is_counted() {
+    let waits_us = waits_beside(5, |child, l1| {
+        kill_process(child, Signal::STOP).expect("it runs");
+        let holder = l1.writers();
+        sleep(Duration::from_millis(2));
+        // The other process holds the lock for less.
+        if !holder.is_empty() && l1.writers() == holder {
+            sleep(Duration::from_millis(20));
+        }
+        kill_process(child, Signal::CONT).expect("it runs");
+    });
+    let counted = waits_us.iter().filter(|waited_us| **waited_us > SLOW_US).count();
+    assert!(waits_us.len() >= 5 && counted >= 4, "{waits_us:?}");
+}
+
+#[test]
+fn a_wait_for_a_holder_that_is_given_no_processor_is_not_counted() {
+    let hog = |_: Pid, _: &L1| {
+        let busy = std::thread::spawn(|| {
+            pin(None, 0);
+            let may = run_first(10);
+            let since = Instant::now();
+            while may && since.elapsed() < Duration::from_millis(20) {
+                std::hint::spin_loop();
+            }
+        });
+        busy.join().expect("it ends");
+    };
+    let waits_us = waits_beside(5, hog);
+    let counted = waits_us.iter().filter(|waited_us| **waited_us > SLOW_US).count();
+    assert!(counted * 5 <= waits_us.len(), "{waits_us:?}");
 }
 
 /// The threads of several containers have the same small ids.

@@ -52,6 +52,13 @@ pub(super) fn lock(word: &AtomicU64, patience: Duration) -> (Guard<'_>, Taken) {
     }
 }
 
+/// Returns the kernel's id of the thread that holds the lock, and how often it was taken, modulo 2^32; `None` if it is
+/// free.
+pub(super) fn holder(word: &AtomicU64) -> Option<(u32, u32)> {
+    let now = word.load(Relaxed);
+    (!is_free(now)).then_some((now as u32 & TID_MASK, (now >> 32) as u32))
+}
+
 #[inline]
 fn taken_at(now: u64) -> Taken {
     if now as u32 & OWNER_DIED == 0 { Taken::Free } else { Taken::AfterDeath }

@@ -115,6 +115,11 @@ impl<'a> Shard<'a> {
         None
     }
 
+    /// Returns the thread that holds the lock, and how often it was taken.
+    pub(super) fn holder(&self) -> Option<(u32, u32)> {
+        super::lock::holder(self.lock())
+    }
+
     /// Returns the number of slots that have a record.
     pub(super) fn len(&self) -> usize {
         let has_record = |cell: &&AtomicU64| {
