@@ -11,7 +11,7 @@ use crate::shared::Shared;
 /// The most findings that are logged at the start.
 const LOGGED_MAX: usize = 5;
 /// Checks that the start itself warns about, with the options that it was given.
-const WARNED_ABOUT: [&str; 2] = ["io", "memory-limit"];
+const WARNED_ABOUT: [&str; 3] = ["io", "memory-limit", "open-files"];
 
 /// Runs all checks.
 pub fn examine(shared: &Shared) -> Vec<Checked> {
