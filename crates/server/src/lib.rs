@@ -48,3 +48,4 @@ pub mod tls;
 pub mod watchers;
 pub mod wear;
 pub mod worker;
+pub mod write_rate;

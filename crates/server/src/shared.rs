@@ -21,6 +21,7 @@ use crate::prefixes::Prefixes;
 use crate::roster::Roster;
 use crate::tls::Tls;
 use crate::watchers::{Departure, WatchClasses, WatchEvent, WatchStats, WatchedItem, Watchers};
+use crate::write_rate::WriteRate;
 
 /// Shared by every thread for the daemon's life.
 pub struct Shared {
@@ -71,6 +72,8 @@ pub struct Shared {
     pub reads_in_flight: AtomicUsize,
     /// Bytes written to each SSD path over its life.
     pub lifetime_written: Vec<AtomicU64>,
+    /// How fast the SSD was written to lately.
+    pub write_rate: WriteRate,
     /// Set once to make every worker drain and stop.
     pub stopping: AtomicBool,
     /// The TCP port in use, when there is one.
@@ -113,6 +116,7 @@ impl Shared {
             accepting: AtomicBool::new(true),
             reads_in_flight: AtomicUsize::new(0),
             lifetime_written: config.ssd.iter().map(|_| AtomicU64::new(0)).collect(),
+            write_rate: WriteRate::new(Instant::now()),
             stopping: AtomicBool::new(false),
             tcp_port: AtomicU32::new(0),
             io,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use larder_device::FileDevice;
 
@@ -46,6 +46,7 @@ impl Wear {
             loop {
                 let is_last = runs.recv_timeout(EVERY) == Err(RecvTimeoutError::Disconnected);
                 save(&shared, &files, &mut saved);
+                shared.write_rate.note(Instant::now(), shared.store.stats().ssd_bytes_written);
                 if is_last {
                     break;
                 }
@@ -62,20 +63,31 @@ impl Wear {
     }
 }
 
-/// Returns the days until the most worn SSD path has taken the bytes that it may take over its life, if writes go on as
-/// since the daemon's start. `None` if that life is not known, or nothing was written since.
-pub fn days_left(shared: &Shared, ssd_bytes_written: u64) -> Option<u64> {
-    let endurance = shared.config.ssd_endurance_bytes?;
-    let most_worn = shared.lifetime_written.iter().map(|written| written.load(Relaxed)).max()?;
-    // Segments are dealt out evenly.
-    let written = ssd_bytes_written / shared.lifetime_written.len() as u64;
-    days(endurance.saturating_sub(most_worn), written, shared.started.elapsed())
+/// Returns the bytes a day that were written to all SSD paths together in the last day, or since the daemon's start.
+/// `ssd_bytes_written` are those since its start.
+pub fn bytes_per_day(shared: &Shared, ssd_bytes_written: u64) -> f64 {
+    shared.write_rate.per_day(Instant::now(), ssd_bytes_written)
 }
 
-/// Returns the days that bytes last at a rate: `written` bytes in a time.
-fn days(left_bytes: u64, written: u64, time: Duration) -> Option<u64> {
-    let per_day = written as f64 / time.as_secs_f64().max(1.0) * DAY_S;
-    (written > 0).then(|| (left_bytes as f64 / per_day) as u64)
+/// Returns the days until the most worn SSD path has taken the bytes that it may take over its life, if writes go on as
+/// in the last day. `None` if that life is not known, or nothing was written.
+pub fn days_left(shared: &Shared, ssd_bytes_written: u64) -> Option<u64> {
+    let per_day = bytes_per_day(shared, ssd_bytes_written);
+    (per_day > 0.0).then(|| Some((left_bytes(shared)? / per_day) as u64))?
+}
+
+/// Returns the write limit, in bytes a second, with which the most worn SSD path lasts so many days at least. `None` if
+/// its life is not known.
+pub fn limit_to_last(shared: &Shared, days: f64) -> Option<f64> {
+    Some(left_bytes(shared)? / days / DAY_S)
+}
+
+/// Returns the bytes that all SSD paths together may take until the most worn one has taken its share: segments are
+/// dealt out evenly.
+fn left_bytes(shared: &Shared) -> Option<f64> {
+    let endurance = shared.config.ssd_endurance_bytes?;
+    let most_worn = shared.lifetime_written.iter().map(|written| written.load(Relaxed)).max()?;
+    Some(endurance.saturating_sub(most_worn) as f64 * shared.lifetime_written.len() as f64)
 }
 
 /// Saves the figures that have changed.
@@ -97,12 +109,26 @@ fn save(shared: &Shared, files: &[Arc<FileDevice>], saved: &mut [u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
+    use crate::config::Config;
+    use crate::startup::memory;
+    use larder_store::Store;
 
     #[test]
-    fn bytes_last_as_long_as_the_rate_says() {
-        let hour = Duration::from_secs(3_600);
-        assert_eq!(days(600_000_000_000_000, 36_000_000_000, hour), Some(694));
-        assert_eq!(days(0, 1, hour), Some(0));
-        assert_eq!(days(1 << 40, 0, hour), None);
+    fn the_most_worn_path_decides_how_long_they_last() {
+        let args = ["larder", "-m", "16", "--ssd", "/a:128m", "--ssd", "/b:128m", "--ssd-endurance", "600T"];
+        let config = Config::from_args(args).expect("valid options");
+        let store = Store::open(&memory::store_config(&config, Vec::new(), 1)).expect("it fits");
+        let shared = Shared::new(store, Clock::new(), config, "threads");
+        assert_eq!(days_left(&shared, 0), None, "nothing was written");
+        shared.note_written(0, 100_000_000_000_000);
+        shared.note_written(1, 400_000_000_000_000);
+        // 200 TB are left of the second path, and each path takes half of what is written.
+        assert_eq!(limit_to_last(&shared, 400.0).map(|limit| (limit * DAY_S / 1e9).round()), Some(1_000.0));
+        let later = Instant::now() + Duration::from_secs(86_400);
+        shared.write_rate.note(later - Duration::from_secs(3_600), 1);
+        let per_day = shared.write_rate.per_day(later, 1_000_000_000_000);
+        assert!((per_day / 1e12 - 1.0).abs() < 1e-3, "{per_day}");
+        assert_eq!(days_left(&shared, u64::MAX), Some(0));
     }
 }

@@ -9,6 +9,8 @@ const DROPPED_MAX: u64 = 1;
 const EVICTED_BY_INDEX_MAX: u64 = 1;
 /// Days of an SSD's life from which its end is near.
 const WEAR_DAYS_MIN: u64 = 180;
+/// Days that a write limit is named for.
+const LASTING_DAYS: u64 = 3 * 365;
 
 /// The checks.
 pub(super) const CHECKS: &[Check] = &[
@@ -119,7 +121,17 @@ fn wear(scene: &Scene) -> Option<Finding> {
     let finding =
         format!("the SSD has {days} days left at the present rate: {written} of {endurance} are written");
     let why = "a worn SSD fails, or only reads";
-    warning(finding, why, "give an --ssd-write-limit, or --ssd-admission returning; plan for a new device")
+    let limit_kb = scene.number("ssd_bytes_written_per_day") / 86_400 * days / LASTING_DAYS / 1024;
+    let fix = match limit_kb {
+        0 => "give --ssd-admission returning; plan for a new device".to_string(),
+        kb => format!("--ssd-write-limit {} makes it last {LASTING_DAYS} days at least", show_limit(kb)),
+    };
+    warning(finding, why, fix)
+}
+
+/// Returns a write limit as its option takes it, rounded down.
+fn show_limit(kilobytes: u64) -> String {
+    if kilobytes < 10 << 10 { format!("{kilobytes}k/s") } else { format!("{}m/s", kilobytes >> 10) }
 }
 
 /// Returns whether a part is more than so many hundredths of a whole.

@@ -100,6 +100,26 @@ fn each_figure_of_a_server_in_trouble_is_found() {
 }
 
 #[test]
+fn a_worn_ssd_is_found_with_the_limit_that_makes_it_last() {
+    let root = host();
+    let fix = |per_day: u64| {
+        let figures = [
+            ("ssd_wear_days_left", 100),
+            ("ssd_endurance_bytes", 1),
+            ("ssd_lifetime_written_bytes", 1),
+            ("ssd_bytes_written_per_day", per_day),
+        ];
+        let checked = run_checks(&scene(&root, &figures), server::CHECKS);
+        let found = checked.into_iter().find(|checked| checked.check == "wear").expect("it is checked");
+        found.finding.expect("it is found").fix
+    };
+    // 10 TB a day for 100 days are 1,000 TB, which last 1,095 days at 10.57 MB/s.
+    assert_eq!(fix(10_000_000_000_000), "--ssd-write-limit 10m/s makes it last 1095 days at least");
+    assert_eq!(fix(100_000_000_000), "--ssd-write-limit 103k/s makes it last 1095 days at least");
+    assert!(fix(0).starts_with("give --ssd-admission returning"));
+}
+
+#[test]
 fn each_setting_of_a_host_in_trouble_is_found() {
     for (check, path, text) in [
         ("io-uring", "proc/sys/kernel/io_uring_disabled", "2\n"),

@@ -190,8 +190,11 @@ fn add_ssd_wear(text: &mut Exposition, shared: &Shared, store: &Stats) {
     }
     let help = "Bytes that each SSD path may take over its life (--ssd-endurance); 0 if not known.";
     text.single("larder_ssd_endurance_bytes", Gauge, help, shared.config.ssd_endurance_bytes.unwrap_or(0));
+    let help = "Bytes a day written to all SSD paths in the last day, or since the start.";
+    let per_day = wear::bytes_per_day(shared, store.ssd_bytes_written) as u64;
+    text.single("larder_ssd_written_bytes_per_day", Gauge, help, per_day);
     let name = "larder_ssd_wear_days_left";
-    let help = "Days until the most worn path has taken them, if writes go on as since the start.";
+    let help = "Days until the most worn path has taken them, if writes go on as in the last day.";
     text.family(name, Gauge, help);
     if let Some(days) = wear::days_left(shared, store.ssd_bytes_written) {
         text.sample(name, &[], days);

@@ -21,6 +21,8 @@ const ARCS: usize = 48;
 /// Rows of the ring's table.
 const ROWS: usize = 8;
 const DAY_SECONDS: f64 = 86_400.0;
+/// The years for which the page names the write limit with which the SSD lasts so long.
+const LIFETIMES_YEARS: [f64; 4] = [1.0, 2.0, 3.0, 5.0];
 /// The drive writes that an SSD for one a day is usually rated for: five years.
 const RATED_DRIVE_WRITES: f64 = 5.0 * 365.0;
 
@@ -134,8 +136,7 @@ pub(super) fn wear_of(view: &View<'_>) -> Option<Panel> {
     let (shared, store) = (view.shared, &view.store);
     let size = (store.ssd_segments * SEGMENT_BYTES) as f64;
     let now = view.history.mean(POINTS_MAX, |point| point.written_bytes) * DAY_SECONDS;
-    let up = shared.started.elapsed().as_secs_f64().max(1.0);
-    let mean = store.ssd_bytes_written as f64 / up * DAY_SECONDS;
+    let lately = wear::bytes_per_day(shared, store.ssd_bytes_written);
     let amplification = store.ssd_bytes_written as f64 / store.ssd_bytes_admitted as f64;
     let a_day = |rate: f64| data(rate, &format!("{} a day", decimal_bytes(rate)));
     let drive_writes = |rate: f64| data(rate / size, &short(rate / size));
@@ -154,7 +155,7 @@ pub(super) fn wear_of(view: &View<'_>) -> Option<Panel> {
     };
     let figures = facts(&[
         ("", "Last 5 min", a_day(now)),
-        ("", "Since the start", a_day(mean)),
+        ("", "Last day, or since the start", a_day(lately)),
         ("", "Drive writes a day", drive_writes(now)),
         ("", "Write amplification", amplified),
         ("", "Written in its life", data(lifetime as f64, &decimal_bytes(lifetime as f64))),
@@ -169,13 +170,25 @@ pub(super) fn wear_of(view: &View<'_>) -> Option<Panel> {
         ("Of records moved within the SSD", store.ssd_bytes_moved),
     ]
     .map(|(name, bytes)| (name.to_string(), vec![count(bytes)]));
+    let limits = LIFETIMES_YEARS.iter().filter_map(|years| {
+        let limit = wear::limit_to_last(shared, years * 365.0)?;
+        let share = limit * DAY_SECONDS / lately;
+        let figures = vec![data(limit, &bytes_per_second(limit)), data(share, &percent(share))];
+        Some((format!("{years} years"), figures))
+    });
+    let limits: Vec<_> = limits.collect();
+    let limits = match limits.is_empty() {
+        true => String::new(),
+        false => table("What a write limit would buy", "To last", &["Limit", "Of what is written"], &limits),
+    };
     Some(Panel {
         id: "wear",
         title: "Wear",
         note: "bytes written to the SSD",
         body: figures,
         tables: table("Bytes written in the life of each path", "Path", &["Bytes"], &rows)
-            + &table("Bytes since the start", "", &["Bytes"], &bytes),
+            + &table("Bytes since the start", "", &["Bytes"], &bytes)
+            + &limits,
     })
 }
 

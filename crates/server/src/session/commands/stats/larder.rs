@@ -24,6 +24,8 @@ pub(super) fn lines(shared: &Shared) -> Lines {
     if store.ssd_segments > 0 {
         lines.push(("ssd_admission".into(), shared.store.admission().name().to_string()));
     }
+    let per_day = wear::bytes_per_day(shared, store.ssd_bytes_written) as u64;
+    lines.push(("ssd_bytes_written_per_day".into(), per_day.to_string()));
     let days = wear::days_left(shared, store.ssd_bytes_written);
     lines.push(("ssd_wear_days_left".into(), days.map_or("unknown".to_string(), |days| days.to_string())));
     lines
