@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::{EXIT_CODES, Failure, report};
-use crate::{advise, copy, doctor, dump, hist, keys, restore, stat, top};
+use crate::{advise, copy, doctor, dump, hist, keys, restore, stat, top, what_if};
 
 /// The exit code of a wrong command line, as the daemon has it.
 const USAGE: u8 = 64;
@@ -37,6 +37,8 @@ enum Verb {
     Hist(hist::HistArguments),
     #[command(after_help = EXIT_CODES)]
     Advise(advise::AdviseArguments),
+    #[command(after_help = EXIT_CODES)]
+    WhatIf(what_if::WhatIfArguments),
     #[command(after_help = EXIT_CODES)]
     Doctor(doctor::DoctorArguments),
 }
@@ -70,6 +72,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
             Verb::Keys(arguments) => keys::run(&arguments),
             Verb::Hist(arguments) => hist::run(&arguments),
             Verb::Advise(arguments) => advise::run(&arguments),
+            Verb::WhatIf(arguments) => what_if::run(&arguments),
             Verb::Doctor(arguments) => doctor::run(&arguments),
         }),
         Err(error) => {

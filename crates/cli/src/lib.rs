@@ -6,7 +6,7 @@
 //! ```text
 //!   arguments     the command line
 //!     |
-//!   copy, dump, restore, keys, hist, top, stat, advise   one file a verb
+//!   copy, dump, restore, keys, hist, top, stat, advise, what_if   one file a verb
 //!     |        |                            |
 //!     |     transfer, spool, verify      figures, http   the list of keys and batches of items; what a server counts
 //!     |        |
@@ -42,6 +42,7 @@ mod top;
 mod transfer;
 mod units;
 mod verify;
+mod what_if;
 
 pub use doctor::{Checked, Finding, Weight, examine_own};
 

@@ -98,6 +98,7 @@ complete -c larder -n "__fish_larder_needs_command" -f -a "top" -d 'Shows the pr
 complete -c larder -n "__fish_larder_needs_command" -f -a "keys" -d 'Lists the keys of a server'
 complete -c larder -n "__fish_larder_needs_command" -f -a "hist" -d 'Shows the sizes, times to live and ages of a server\'s items'
 complete -c larder -n "__fish_larder_needs_command" -f -a "advise" -d 'Names the size of RAM and SSD that costs the least'
+complete -c larder -n "__fish_larder_needs_command" -f -a "what-if" -d 'Tries other options on the server\'s traffic, without changing it'
 complete -c larder -n "__fish_larder_needs_command" -f -a "doctor" -d 'Checks a server and its host, and says what mends what it finds'
 complete -c larder -n "__fish_larder_using_subcommand copy" -l from -d 'Copy from this server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
 complete -c larder -n "__fish_larder_using_subcommand copy" -l to -d 'Copy to this server' -r
@@ -201,6 +202,25 @@ complete -c larder -n "__fish_larder_using_subcommand advise" -l tls-name -d 'Th
 complete -c larder -n "__fish_larder_using_subcommand advise" -l timeout -d 'The longest silence of a server' -r
 complete -c larder -n "__fish_larder_using_subcommand advise" -l json -d 'Print the numbers as JSON'
 complete -c larder -n "__fish_larder_using_subcommand advise" -l tls-unverified -d 'Accept any certificate; for tests'
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l memory -d 'Another memory limit, as -m' -r
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l ssd -d 'Another size of the whole SSD' -r
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l ssd-admission -d 'Another admission to the SSD' -r -f -a "all\t''
+returning\t''"
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l ssd-write-limit -d 'Another write limit' -r
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l item-size -d 'Another typical item size' -r
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l ttl-max -d 'A time after which every item expires at the latest' -r
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l wait -d 'Wait for a result, at most so long' -r
+complete -c larder -n "__fish_larder_using_subcommand what-if" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l tls-cert -d 'Present the certificate in this file' -r -F
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l tls-key -d 'The private key of that certificate' -r -F
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l tls-name -d 'The name that servers\' certificates must have; by default the host of the address' -r
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l timeout -d 'The longest silence of a server' -r
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l no-ssd-write-limit -d 'No write limit'
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l end -d 'End the trial'
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l json -d 'Print the numbers as JSON'
+complete -c larder -n "__fish_larder_using_subcommand what-if" -l tls-unverified -d 'Accept any certificate; for tests'
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l root -d 'Check the host below this folder, which holds its proc and sys, instead of /' -r -F
 complete -c larder -n "__fish_larder_using_subcommand doctor" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
