@@ -10,7 +10,7 @@ use larder_bench::result::{Run, Verdict};
 use larder_bench::watch::{Process, Targets};
 use larder_bench::wire::Verb;
 use larder_bench::workload::trace::Records;
-use larder_bench::workload::{Mix, Record, Workload};
+use larder_bench::workload::{Mix, Record, Sizes, Workload};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -454,7 +454,7 @@ fn of_several_threads(fault: Fault, size: u32, multi_get: u32) -> Run {
     (plan.requests, plan.duration) = (Some(40_000), Duration::from_secs(60));
     plan.workload.mix = Mix::ratio(1, 3);
     plan.workload.multi_get = multi_get;
-    plan.workload.sizes = larder_bench::workload::Sizes::Fixed(size);
+    plan.workload.sizes = Sizes::Fixed(size);
     run(&plan)
 }
 
@@ -502,7 +502,7 @@ fn a_right_server_is_never_called_wrong() {
             plan.workload.keys = keys;
             plan.workload.multi_get = 3;
             plan.workload.mix = mix.parse().expect("it is a mix");
-            plan.workload.sizes = larder_bench::workload::Sizes::Fixed(size);
+            plan.workload.sizes = Sizes::Fixed(size);
             let run = run(&plan);
             assert_eq!((run.verified.wrong, run.verified.lost), (0, 0), "{keys} {mix} {:?}", run.verified);
         }
@@ -510,19 +510,18 @@ fn a_right_server_is_never_called_wrong() {
 }
 
 #[test]
-fn values_of_an_earlier_run_are_right() {
+fn values_that_an_earlier_run_stored_or_added_to_are_right() {
     let _turn = turn();
-    let port = fake::start(Fault::None);
-    let mut first = plan(port);
-    first.workload.sizes = larder_bench::workload::Sizes::Range(1, 300);
-    assert_eq!(run(&first).verified.wrong, 0);
-    let mut second = plan(port);
-    second.prefill = false;
-    second.workload.mix = Mix::ratio(0, 1);
-    second.workload.seed = 77;
-    let run = run(&second);
-    assert!(run.verified.checked > 100);
-    assert_eq!(run.verified.wrong, 0);
+    for mix in ["set=1,get=9", "get=2,set=1,append=1,prepend=1"] {
+        let mut first = plan(fake::start(Fault::None));
+        (first.workload.mix, first.workload.sizes) = (mix.parse().expect("a mix"), Sizes::Range(24, 300));
+        assert_eq!(run(&first).verified.wrong, 0);
+        let mut second = Plan { prefill: false, ..first };
+        (second.workload.mix, second.workload.seed) = (Mix::ratio(0, 1), 77);
+        let run = run(&second);
+        assert!(run.verified.checked > 100);
+        assert_eq!(run.verified.wrong, 0, "{:?}", run.verified.examples);
+    }
 }
 
 #[test]

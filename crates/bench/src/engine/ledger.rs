@@ -315,7 +315,8 @@ impl Ledger {
         versions.iter().find(is_base).copied()
     }
 
-    fn is_ours(&self, version: u64) -> bool {
+    /// Whether this run made a version, and not an earlier one.
+    pub fn is_ours(&self, version: u64) -> bool {
         (version >> 32) as u32 & !3 == self.run
     }
 

@@ -202,7 +202,8 @@ impl Partial {
         let verified = if rules.has_additions {
             encoder.pool.verify_row(data, hash, |version| self.versions.push(version))
         } else {
-            encoder.pool.verify(data, hash).map(|version| self.versions.push(version))
+            let whole = encoder.pool.verify(data, hash).map(|version| self.versions.push(version));
+            whole.or_else(|wrong| self.of_an_earlier_run(data, hash, (encoder, rules)).ok_or(wrong))
         };
         let told = format_args!("the value of key {key}, {} bytes,", data.len());
         if let Err(wrong) = verified {
@@ -226,6 +227,19 @@ impl Partial {
             Err(bad) => tally.wrong(|| format!("{told} {bad}")),
         }
         rules.ledger.base_of(&self.versions)
+    }
+
+    /// Whether a value is what an earlier run stored and added to, while this one adds to none.
+    fn of_an_earlier_run(
+        &mut self,
+        data: &[u8],
+        hash: u64,
+        (encoder, rules): (&Encoder, &Rules<'_>),
+    ) -> Option<()> {
+        self.versions.clear();
+        let found = encoder.pool.verify_row(data, hash, |version| self.versions.push(version));
+        let is_earlier = found.is_ok() && !self.versions.iter().any(|version| rules.ledger.is_ours(*version));
+        is_earlier.then_some(())
     }
 
     /// Has the misses of a get, or of a change of a value, explained.
