@@ -88,7 +88,7 @@ complete -c larder-bench -n "__fish_larder_bench_using_subcommand run" -l repeat
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand run" -l label -d 'The name of the run in results, by which `compare` finds its partner [default: the server and the load]' -r
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand run" -l json -l json-out-file -d 'Write the result to a file' -r -F
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand run" -l tls -d 'Speak TLS with the server'
-complete -c larder-bench -n "__fish_larder_bench_using_subcommand run" -l tls-skip-verify -d 'Take any certificate of the server'
+complete -c larder-bench -n "__fish_larder_bench_using_subcommand run" -l tls-skip-verify -l insecure -d 'Take any certificate of the server; the result says so'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand run" -l spin -d 'Wait for the next request\'s time by asking the clock: exact, and a whole CPU'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand run" -l look-aside -d 'Store a key that a get missed'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand run" -l prefill -d 'Store every key once before'
@@ -203,7 +203,7 @@ complete -c larder-bench -n "__fish_larder_bench_using_subcommand sweep" -l repe
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand sweep" -l json -l json-out-file -d 'Write the result to a file' -r -F
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand sweep" -s o -l output -d 'Write the report and its data to a folder' -r -F
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand sweep" -l tls -d 'Speak TLS with the server'
-complete -c larder-bench -n "__fish_larder_bench_using_subcommand sweep" -l tls-skip-verify -d 'Take any certificate of the server'
+complete -c larder-bench -n "__fish_larder_bench_using_subcommand sweep" -l tls-skip-verify -l insecure -d 'Take any certificate of the server; the result says so'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand sweep" -l spin -d 'Wait for the next request\'s time by asking the clock: exact, and a whole CPU'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand sweep" -l look-aside -d 'Store a key that a get missed'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand sweep" -l prefill -d 'Store every key once before'
@@ -264,7 +264,7 @@ complete -c larder-bench -n "__fish_larder_bench_using_subcommand calibrate" -l 
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand calibrate" -l iostat -d 'A block device to watch: a name such as vda, or a path on it' -r
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand calibrate" -l json -d 'Write the three runs to a file' -r -F
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand calibrate" -l tls -d 'Speak TLS with the server'
-complete -c larder-bench -n "__fish_larder_bench_using_subcommand calibrate" -l tls-skip-verify -d 'Take any certificate of the server'
+complete -c larder-bench -n "__fish_larder_bench_using_subcommand calibrate" -l tls-skip-verify -l insecure -d 'Take any certificate of the server; the result says so'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand calibrate" -l spin -d 'Wait for the next request\'s time by asking the clock: exact, and a whole CPU'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand calibrate" -l look-aside -d 'Store a key that a get missed'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand calibrate" -l prefill -d 'Store every key once before'
@@ -312,7 +312,7 @@ complete -c larder-bench -n "__fish_larder_bench_using_subcommand ab" -l json -l
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand ab" -s s -l server -d 'The server: HOST[:PORT], [IPV6]:PORT, unix:PATH or redis://HOST[:PORT]; several, with commas between, share the keys' -r
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand ab" -l allow-uncertified -d 'Compare runs that were not certified, which otherwise ends with status 5'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand ab" -l tls -d 'Speak TLS with the server'
-complete -c larder-bench -n "__fish_larder_bench_using_subcommand ab" -l tls-skip-verify -d 'Take any certificate of the server'
+complete -c larder-bench -n "__fish_larder_bench_using_subcommand ab" -l tls-skip-verify -l insecure -d 'Take any certificate of the server; the result says so'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand ab" -l spin -d 'Wait for the next request\'s time by asking the clock: exact, and a whole CPU'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand ab" -l look-aside -d 'Store a key that a get missed'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand ab" -l prefill -d 'Store every key once before'
@@ -369,7 +369,7 @@ complete -c larder-bench -n "__fish_larder_bench_using_subcommand replay" -l ser
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand replay" -l iostat -d 'A block device to watch: a name such as vda, or a path on it' -r
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand replay" -l json -l json-out-file -d 'Write the result to a file' -r -F
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand replay" -l tls -d 'Speak TLS with the server'
-complete -c larder-bench -n "__fish_larder_bench_using_subcommand replay" -l tls-skip-verify -d 'Take any certificate of the server'
+complete -c larder-bench -n "__fish_larder_bench_using_subcommand replay" -l tls-skip-verify -l insecure -d 'Take any certificate of the server; the result says so'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand replay" -l spin -d 'Wait for the next request\'s time by asking the clock: exact, and a whole CPU'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand replay" -l look-aside -d 'Store a key that a get missed'
 complete -c larder-bench -n "__fish_larder_bench_using_subcommand replay" -l prefill -d 'Store every key once before'

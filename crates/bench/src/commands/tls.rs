@@ -23,8 +23,14 @@ pub struct Args {
     #[arg(long, visible_alias = "key", value_name = "FILE", help_heading = "TLS")]
     #[arg(requires_all = ["tls", "tls_cert"])]
     pub tls_key: Option<PathBuf>,
-    /// Take any certificate of the server
-    #[arg(long, help_heading = "TLS", requires = "tls", conflicts_with = "tls_ca")]
+    /// Take any certificate of the server; the result says so
+    #[arg(
+        long,
+        visible_alias = "insecure",
+        help_heading = "TLS",
+        requires = "tls",
+        conflicts_with = "tls_ca"
+    )]
     pub tls_skip_verify: bool,
     /// The name that the server's certificate is for [default: the address's]
     #[arg(long, visible_alias = "sni", value_name = "NAME", help_heading = "TLS", requires = "tls")]

@@ -38,8 +38,9 @@ pub fn reach(
 ) -> Result<Option<String>, Error> {
     let login = login.map(|login| (login, protocol));
     let Some(tls) = tls else { return Stream::connect(address, None, login).map(|_| None) };
+    let told = |stream: &Stream| stream.agreed().map(|agreed| tls.told(&agreed));
     if login.is_some() {
-        return Stream::connect(address, Some(tls), login).map(|stream| stream.agreed());
+        return Stream::connect(address, Some(tls), login).map(|stream| told(&stream));
     }
     let in_words = |source: &io::Error| refused(address, tls, source);
     let mut stream = Stream::open(address, Some(tls), CONNECT_TIMEOUT)?;
@@ -54,7 +55,7 @@ pub fn reach(
             let message = "it broke the connection after the handshake: it may want a certificate of ours";
             Err(Error::Tls { address: address.to_string(), message: message.to_string() })
         }
-        _ => Ok(stream.agreed()),
+        _ => Ok(told(&stream)),
     }
 }
 

@@ -32,6 +32,7 @@ pub struct Options {
 pub struct Tls {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+    is_verified: bool,
 }
 
 impl fmt::Debug for Tls {
@@ -75,7 +76,12 @@ impl Tls {
         };
         // memcached that asks for certificates refuses a session that it has met before.
         config.resumption = Resumption::disabled();
-        Ok(Self { config: Arc::new(config), name })
+        Ok(Self { config: Arc::new(config), name, is_verified: !options.skip_verify })
+    }
+
+    /// What both sides agreed on, and whether the server's certificate was looked at: a result tells it.
+    pub(super) fn told(&self, agreed: &str) -> String {
+        if self.is_verified { agreed.to_string() } else { format!("{agreed}, certificate not verified") }
     }
 
     /// Why speaking TLS failed, in words that say what to do.
@@ -175,6 +181,15 @@ mod tests {
         let identity = Some((no_pem, nowhere));
         let message = refused(&Options { skip_verify: true, identity, ..Options::default() });
         assert_eq!(message, "--tls-cert Cargo.toml: holds no certificate in PEM");
+    }
+
+    #[test]
+    fn certificates_are_verified_unless_it_is_said_otherwise() {
+        assert!(!Options::default().skip_verify);
+        let options = Options { skip_verify: true, ..Options::default() };
+        let anyone = Tls::new(&options, &address()).expect("nothing is wrong");
+        assert_eq!(anyone.told("TLS 1.3"), "TLS 1.3, certificate not verified");
+        assert_eq!(Tls { is_verified: true, ..anyone }.told("TLS 1.3"), "TLS 1.3");
     }
 
     #[test]
