@@ -1,5 +1,6 @@
 //! `larder-bench calibrate`: the highest rate of this generator, and how late it sends.
 
+use super::summary::wrap;
 use super::{Exit, Failure, load, output};
 use crate::calibrate::{NullProcess, shape_of};
 use crate::engine::{Arrival, Load, Plan, Unseen, WhenFull, execute};
@@ -41,20 +42,22 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         }
     };
     let ceiling = measured("ceiling", &shape, &stop)?;
-    println!(
+    let width = output::width();
+    let tell = |line: String| println!("{}", wrap(&line, width, "          "));
+    tell(format!(
         "ceiling   {} with {} connections, {}; {:.2} us CPU a request, busiest thread {:.0} %",
         show::rate(ceiling.rate()),
         shape.connections,
         shape.load,
         cpu_us(&ceiling),
         ceiling.generator.busiest_thread * 100.0
-    );
+    ));
     let mut single = shape.clone();
     single.load = Load::Closed { pipeline: 1 };
     (single.threads, single.connections) = (1, 1);
     let floor = measured("floor", &single, &stop)?;
     let time = |quantile| show::time(floor.response().quantile_ns(quantile) as f64);
-    println!("floor     p50 {}, p99 {} with one request in flight", time(0.5), time(0.99));
+    tell(format!("floor     p50 {}, p99 {} with one request in flight", time(0.5), time(0.99)));
     let mut half = shape;
     half.load = Load::Open {
         rate: (ceiling.rate() / 2.0).max(1.0),
@@ -64,8 +67,11 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     };
     let slip = measured("slip", &half, &stop)?;
     let time = |quantile| show::time(slip.slip.quantile_ns(quantile) as f64);
-    println!("slip      p50 {}, p99 {} at {}", time(0.5), time(0.99), show::rate(slip.rate()));
-    println!("certified up to {} in an open loop (70 % of the ceiling)", show::rate(ceiling.rate() * 0.7));
+    tell(format!("slip      p50 {}, p99 {} at {}", time(0.5), time(0.99), show::rate(slip.rate())));
+    tell(format!(
+        "certified up to {} in an open loop (70 % of the ceiling)",
+        show::rate(ceiling.rate() * 0.7)
+    ));
     if let Some(path) = &args.json {
         let runs = vec![ceiling, floor, slip];
         let document = Document { title: "calibration".to_string(), runs, ..output::document() };

@@ -1,5 +1,6 @@
 //! `larder-bench fleet`: whether the hosts of a fleet can be used, without any load on a server.
 
+use super::summary::wrap;
 use super::{Exit, Failure, hosts, output};
 use crate::fleet::{self, proof};
 use crate::latency::Latency;
@@ -27,20 +28,22 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let stop = output::stop_on_signals();
     let found = fleet::examine(&fleet, args.samples, &stop)?;
     let mut merged = Latency::new();
+    let width = output::width();
+    let tell = |line: String| println!("{}", wrap(&line, width, "    "));
     for host in &found {
         println!("{}", host.name);
-        println!(
+        tell(format!(
             "  {} cores, {} there and back, clock known to {}",
             host.cores,
             show::time(host.clock.round_trip_ns as f64),
             show::time(host.clock.error_ns as f64),
-        );
+        ));
         merged.add(&host.latency);
     }
     let one = proof::of_one_process(found.len() as u32, args.samples);
     let p999 = |latency: &Latency| latency.quantile_ns(0.999);
-    println!("merged p99.9 of {} latencies: {} ns", show::count(merged.count()), p999(&merged));
-    println!("one process that recorded them: {} ns", p999(&one));
+    tell(format!("merged p99.9 of {} latencies: {} ns", show::count(merged.count()), p999(&merged)));
+    tell(format!("one process that recorded them: {} ns", p999(&one)));
     if merged == one {
         println!("the histograms are identical");
         return Ok(Exit::Ok);

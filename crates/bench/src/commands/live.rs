@@ -26,7 +26,7 @@ impl Live {
     /// For one of several runs; `head` says which, and goes before every line.
     pub fn of_several(plan: &Plan, quiet: bool, width: usize, head: String) -> Self {
         let live = Self::new(plan, quiet, width);
-        Self { width: live.width.saturating_sub(head.len() + 2).max(20), head, ..live }
+        Self { width: live.width.saturating_sub(head.len() + 2).max(2), head, ..live }
     }
 
     /// Takes the line away.
@@ -104,7 +104,7 @@ mod tests {
     fn the_line_fits_any_width() {
         let mut interval = Interval { count: 123_456, hits: 99, misses: 1, errors: 7, ..Interval::default() };
         interval.response.record_n(123_456, 1000);
-        for width in 20..200 {
+        for width in 2..200 {
             let line = line(&interval, Some(Duration::from_secs(7)), Duration::from_secs(10), width);
             assert!(line.len() < width, "{width}: {line}");
             assert!(line.is_ascii());

@@ -1,5 +1,6 @@
 //! What pairs of runs say: how much each figure changed, with its interval, and the exit status for CI.
 
+use super::summary::wrap;
 use super::{Exit, Failure, output};
 use crate::report::text::{plain, three};
 use crate::result::Run;
@@ -134,7 +135,8 @@ impl Args {
             broken.extend(rules.map(|_| format!("{} {}", plain(label), name(measure)).trim().to_string()));
         }
         if runs.len() < PAIRS_MIN {
-            out.push_str("one pair or two: how runs differ from each other is not in the intervals\n");
+            let few = "one pair or two: how runs differ from each other is not in the intervals";
+            out.push_str(&(wrap(few, width, "  ") + "\n"));
         }
         Ok(broken)
     }

@@ -194,7 +194,7 @@ impl Args {
         if let Some(Found::At { capacity, .. }) = found {
             curve.slo_capacity = Some(capacity);
         }
-        print!("{}", print::conclusions(&curve, found));
+        print!("{}", print::conclusions(&curve, found, output::width()));
         print!("{}", print::legend(&borrowed, output::width()));
         let exit = verdict::exit(&runs, ended.as_deref(), self.need, &curve, found);
         if let (Exit::Error, Some(why)) = (exit, &ended) {

@@ -73,11 +73,13 @@ pub(super) fn legend(runs: &[(f64, &Run)], width: usize) -> String {
 }
 
 /// Returns the capacity, the highest rate and the knee, a line each.
-pub(super) fn conclusions(curve: &Curve, found: Option<Found>) -> String {
+pub(super) fn conclusions(curve: &Curve, found: Option<Found>, width: usize) -> String {
     let estimate =
         |e: Estimate| format!("{} [{}, {}]", show::rate(e.estimate), show::rate(e.least), show::rate(e.most));
     let mut text = String::new();
-    let mut tell = |name: &str, message: String| text += &format!("{name:<9} {message}\n");
+    let mut tell = |name: &str, message: String| {
+        text += &(wrap(&format!("{name:<9} {message}"), width, "          ") + "\n")
+    };
     if let Some(slo) = curve.slo {
         let message = match (curve.slo_capacity, found) {
             (Some(capacity), _) => estimate(capacity),
