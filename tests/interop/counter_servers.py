@@ -13,6 +13,8 @@ from larder_test import HERE, Server, Skip, can_connect, wait_until
 from maven_jars import fetched_jars, needs_compiler
 
 START_SECONDS = 60
+# What the scenario counter-shootout starts too.
+MONGODB = "../../crates/bench/src/scenario/counter_shootout/mongodb"
 
 
 def free_port():
@@ -163,10 +165,10 @@ class Mongo(Child):
 
     def __init__(self, suite, mode="copying"):
         super().__init__(suite)
-        java, jars = program("java"), fetched_jars("mongo", "mongo-java-server")
+        java, jars = program("java"), fetched_jars(MONGODB, "mongo-java-server")
         needs_compiler(java)
         self.start(
             java, "-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", os.path.join(jars, "*"),
-            os.path.join(HERE, "mongo/MongoServer.java"), str(self.port), mode,
+            os.path.join(HERE, MONGODB, "MongoServer.java"), str(self.port), mode,
         )
         self.url = f"mongodb://127.0.0.1:{self.port}/"

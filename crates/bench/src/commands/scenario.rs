@@ -86,7 +86,7 @@ struct RunArgs {
     /// With --hosts: this machine's address at which servers are started for them
     #[arg(long, value_name = "IPV4", help_heading = "Fleet")]
     listen: Option<Ipv4Addr>,
-    /// A MongoDB for counter-shootout
+    /// A MongoDB for counter-shootout [default: a server in memory that speaks its wire, if Maven can fetch it]
     #[arg(long, value_name = "URL")]
     mongodb: Option<String>,
     /// Keep the document's flaws where that means something

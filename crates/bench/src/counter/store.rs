@@ -5,11 +5,13 @@ mod broken;
 mod databases;
 mod memcached;
 mod memory;
-mod rack_attack;
+mod ruby;
 mod statements;
 
 use crate::wire::Protocol;
 use memcached::Memcached;
+pub use ruby::Library;
+use ruby::OfRuby;
 use statements::{MySqlTable, PostgresTable};
 use std::fmt;
 use std::time::Duration;
@@ -125,15 +127,15 @@ pub enum Kind {
     Mongodb,
     /// A table in this process.
     MemoryStore,
-    /// Rack::Attack with Dalli, over a memcached server.
-    RackAttack,
+    /// A library of Ruby, each connection a process.
+    Ruby(Library),
     /// A counter that is wrong on purpose.
     BrokenRmw,
 }
 
 impl Kind {
     /// All, in the order to show them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::Memcached,
         Self::MemcachedBinary,
         Self::MemcachedMeta,
@@ -145,7 +147,11 @@ impl Kind {
         Self::PostgresUnlogged,
         Self::Mongodb,
         Self::MemoryStore,
-        Self::RackAttack,
+        Self::Ruby(Library::RackAttack),
+        Self::Ruby(Library::Dalli),
+        Self::Ruby(Library::Redis),
+        Self::Ruby(Library::Mysql2),
+        Self::Ruby(Library::Pg),
         Self::BrokenRmw,
     ];
 
@@ -186,7 +192,7 @@ impl Kind {
             Self::PostgresUnlogged => "postgres-unlogged",
             Self::Mongodb => "mongodb",
             Self::MemoryStore => "memory-store",
-            Self::RackAttack => "rack-attack",
+            Self::Ruby(library) => library.name(),
             Self::BrokenRmw => "broken-rmw",
         }
     }
@@ -211,7 +217,7 @@ impl Kind {
             Self::PostgresUnlogged => "PostgreSQL, an unlogged table",
             Self::Mongodb => "MongoDB, or what speaks its wire",
             Self::MemoryStore => "a table in this process, as an application of one process has it",
-            Self::RackAttack => "Rack::Attack with Dalli, each connection in a Ruby process, over memcached",
+            Self::Ruby(library) => library.about(),
             Self::BrokenRmw => "wrong on purpose: get, then set, over memcached; must be caught",
         }
     }
@@ -222,14 +228,16 @@ impl Kind {
             Self::Memcached
             | Self::MemcachedBinary
             | Self::MemcachedMeta
-            | Self::RackAttack
+            | Self::Ruby(Library::RackAttack | Library::Dalli)
             | Self::BrokenRmw => "127.0.0.1:11211",
             Self::MemoryStore => "here",
-            Self::Redis => "redis://127.0.0.1:6379/15",
-            Self::MariadbMemory | Self::MariadbInnodb | Self::MariadbOrm => {
+            Self::Redis | Self::Ruby(Library::Redis) => "redis://127.0.0.1:6379/15",
+            Self::MariadbMemory | Self::MariadbInnodb | Self::MariadbOrm | Self::Ruby(Library::Mysql2) => {
                 "mysql://user:password@127.0.0.1:3306/"
             }
-            Self::Postgres | Self::PostgresUnlogged => "postgres://user:password@127.0.0.1:5432/database",
+            Self::Postgres | Self::PostgresUnlogged | Self::Ruby(Library::Pg) => {
+                "postgres://user:password@127.0.0.1:5432/database"
+            }
             Self::Mongodb => "mongodb://127.0.0.1:27017/",
         }
     }
@@ -241,6 +249,7 @@ impl Kind {
             Self::MariadbInnodb => Some(MySqlTable::INNODB.schema()),
             Self::Postgres => Some(PostgresTable::LOGGED.schema(sql)),
             Self::PostgresUnlogged => Some(PostgresTable::UNLOGGED.schema(sql)),
+            Self::Ruby(library) => library.schema(sql),
             _ => None,
         }
     }
@@ -259,7 +268,7 @@ impl Kind {
             Self::PostgresUnlogged => PostgresTable::UNLOGGED.statement(sql),
             Self::Mongodb => statements::mongodb(sql).into(),
             Self::MemoryStore => memory::STATEMENT.into(),
-            Self::RackAttack => rack_attack::STATEMENT.into(),
+            Self::Ruby(library) => library.statement(sql),
             Self::BrokenRmw => broken::STATEMENT.into(),
         }
     }
@@ -271,7 +280,7 @@ impl Kind {
                 format!("delete {KEY}")
             }
             Self::MemoryStore => memory::RESET.into(),
-            Self::RackAttack => rack_attack::RESET.into(),
+            Self::Ruby(library) => library.reset(),
             Self::Redis => format!("DEL {KEY}"),
             Self::MariadbMemory | Self::MariadbOrm => MySqlTable::MEMORY.reset(),
             Self::MariadbInnodb => MySqlTable::INNODB.reset(),
@@ -288,7 +297,7 @@ impl Kind {
             Self::MemcachedMeta => Box::new(Memcached::new(address, options, Protocol::Meta)),
             Self::MemcachedBinary => Box::new(Memcached::new(address, options, Protocol::Binary)),
             Self::MemoryStore => Box::new(memory::Memory::default()),
-            Self::RackAttack => Box::new(rack_attack::RackAttack::new(address, options)),
+            Self::Ruby(library) => Box::new(OfRuby::new(library, address, options)),
             Self::BrokenRmw => Box::new(broken::Broken::new(address, options)),
             _ => return self.open_database(address, options),
         })
@@ -302,7 +311,7 @@ impl Kind {
                 | Self::MemcachedBinary
                 | Self::MemcachedMeta
                 | Self::MemoryStore
-                | Self::RackAttack
+                | Self::Ruby(_)
                 | Self::BrokenRmw
         );
         cfg!(feature = "drivers") || !needs_driver

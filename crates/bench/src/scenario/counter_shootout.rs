@@ -1,6 +1,8 @@
 //! `counter-shootout`: one counter, incremented by 1 to 10 threads, in caches and in databases used as such.
 
 mod databases;
+mod mongodb;
+mod place;
 mod seed;
 
 use super::part::{marked, row};
@@ -11,7 +13,7 @@ use crate::checks::{check, figure};
 use crate::counter::entry::Entry;
 use crate::counter::measure::Length;
 use crate::counter::shootout::{self, Contestant, Outcome, Plan};
-use crate::counter::store::{Kind, NO_DRIVERS, Options, Sql};
+use crate::counter::store::{Kind, Library, NO_DRIVERS, Options, Sql};
 use crate::result::{Counter, Verdict};
 use crate::show;
 use databases::Databases;
@@ -23,8 +25,8 @@ pub const SCENARIO: Scenario = Scenario {
     about: "One counter, 1 to 10 threads, caches and databases",
     question: "What does a rate limit cost that counts in a cache, and in a database used as one?",
     runs: "memcached, Larder, redis, MariaDB (MEMORY, InnoDB, through an ORM), PostgreSQL (logged and \
-           unlogged), and MongoDB where a URL is given: one counter, as many increments as 1 to 10 threads \
-           can make, every answer kept.",
+           unlogged), MongoDB (or a server from Maven that speaks its wire), libraries of Ruby: one \
+           counter, as many increments as 1 to 10 threads can make, every answer kept.",
     fixes: "The history of answers is proved linearizable, which the document's count of missing updates can \
             not; a counter that is wrong on purpose has to be caught; databases increment in one statement \
             (as in the document, with --as-seed).",
@@ -38,7 +40,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const LEAST: Duration = Duration::from_millis(200);
 /// The document's own.
 const MOST: Duration = Duration::from_secs(600);
-/// Databases take a while to be made; with less than this they are left out.
+/// Databases take a while to be made, and so do some fifty processes of Ruby; with less than this they are left out.
 const DATABASES_S: f64 = 12.0;
 /// Numbers of threads beside each other: with more, and rates of millions, a table is wider than a terminal.
 const COLUMNS_MAX: usize = 4;
@@ -52,6 +54,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let makes = stage.makes(&[Make::Memcached, Make::Redis]);
     let sql = if stage.options.as_seed { Sql::AsSeed } else { Sql::Idiomatic };
     let options = Options { sql, timeout: TIMEOUT };
+    let has_time = stage.left().as_secs_f64() >= DATABASES_S;
     let databases = databases(stage)?;
     let mut servers: Vec<Server> = Vec::new();
     for make in makes {
@@ -70,13 +73,18 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     for GivenPeer { name, address } in stage.options.given() {
         entries.push(Entry { label: name, kind: Kind::Memcached, address: address.to_string() });
     }
-    entries.extend(of_an_application(&servers));
-    let of_databases = databases.addresses().into_iter().map(|(kind, address)| (kind, Some(address)));
-    for (kind, address) in of_databases.chain([(Kind::Mongodb, stage.options.mongodb.clone())]) {
-        match address {
-            Some(address) => entries.push(Entry { label: kind.name().to_string(), kind, address }),
-            None => stage.part.note(format!("{} skipped: no URL given (--mongodb)", kind.name())),
-        }
+    let of_databases = databases.addresses();
+    entries.extend(of_an_application(&servers, &of_databases));
+    if !has_time {
+        entries.retain(|entry| !matches!(entry.kind, Kind::Ruby(library) if library != Library::RackAttack));
+        let why =
+            format!("libraries of Ruby skipped: they need a budget of {DATABASES_S} s for this scenario");
+        stage.part.note(why);
+    }
+    entries.extend(of_databases);
+    if let Some(address) = &stage.options.mongodb {
+        let kind = Kind::Mongodb;
+        entries.push(Entry { label: kind.name().to_string(), kind, address: address.clone() });
     }
     let mut contestants = Vec::new();
     for entry in entries {
@@ -101,12 +109,26 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Halt> {
     if outcome.is_stopped { Err(Halt::Stopped) } else { Ok(()) }
 }
 
-/// The counters of an application itself: in its process, and Rack::Attack's in Larder.
-fn of_an_application(servers: &[Server]) -> Vec<Entry> {
-    let entry = |kind: Kind, address: String| Entry { label: kind.name().to_string(), kind, address };
-    let larder = servers.iter().find(|server| server.setup.make == Make::Larder);
-    let attack = larder.map(|server| entry(Kind::RackAttack, server.address.to_string()));
-    std::iter::once(entry(Kind::MemoryStore, Kind::MemoryStore.example().to_string())).chain(attack).collect()
+/// The counters of an application itself: in its process, and those of libraries of Ruby.
+fn of_an_application(servers: &[Server], databases: &[Entry]) -> Vec<Entry> {
+    let server = |make: Make| servers.iter().find(|server| server.setup.make == make);
+    let database =
+        |kind: Kind| databases.iter().find(|entry| entry.kind == kind).map(|entry| entry.address.clone());
+    let larder = server(Make::Larder).map(|server| server.address.to_string());
+    let memcached = server(Make::Memcached).map(|server| server.address.to_string());
+    let redis = server(Make::Redis).map(|server| format!("redis://{}/15", server.address));
+    [
+        (Kind::MemoryStore, Some(Kind::MemoryStore.example().to_string())),
+        (Kind::Ruby(Library::RackAttack), larder.clone()),
+        // As in the document, if it is installed.
+        (Kind::Ruby(Library::Dalli), memcached.or(larder)),
+        (Kind::Ruby(Library::Redis), redis),
+        (Kind::Ruby(Library::Mysql2), database(Kind::MariadbMemory)),
+        (Kind::Ruby(Library::Pg), database(Kind::PostgresUnlogged)),
+    ]
+    .into_iter()
+    .filter_map(|(kind, address)| Some(Entry { label: kind.name().to_string(), kind, address: address? }))
+    .collect()
 }
 
 /// Starts the databases for which there is a driver and time; the others are noted.
@@ -229,11 +251,16 @@ fn report(stage: &mut Stage<'_>, outcome: &Outcome, threads: &[u32], duration: D
         }
     };
     stage.part.note(statements);
+    if stores.iter().any(|store| store == mongodb::LABEL) {
+        let what = "is a server in memory that speaks MongoDB's wire; --mongodb names a MongoDB in its place";
+        stage.part.note(format!("{} {what}", mongodb::LABEL));
+    }
     let most = stage.options.wanted.count;
     let most = most.map_or(String::new(), |most| format!(" or {} increments", figure(most as f64)));
     stage.part.note(format!(
         "{:.1} s{most} for each store and number of threads (10 minutes there), threads {}; the document's \
-         client was Ruby, whose threads take turns: its curves fall with threads because of that",
+         client was Ruby, whose threads take turns: its curves fall with threads because of that. Ours in \
+         Ruby (ruby-*, rack-attack) is a process a thread, asked over a socket",
         duration.as_secs_f64(),
         threads.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     ));

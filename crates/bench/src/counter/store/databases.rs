@@ -29,7 +29,7 @@ pub fn open(kind: Kind, address: &str, options: Options) -> Result<Option<Box<dy
         | Kind::MemcachedBinary
         | Kind::MemcachedMeta
         | Kind::MemoryStore
-        | Kind::RackAttack
+        | Kind::Ruby(_)
         | Kind::BrokenRmw => return Ok(None),
     }))
 }

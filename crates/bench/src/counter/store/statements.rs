@@ -51,7 +51,6 @@ impl MySqlTable {
     }
 
     /// Returns the statement that reads the counter.
-    #[cfg(feature = "drivers")]
     pub fn read(self) -> String {
         format!("SELECT `value` FROM {} WHERE `key` = 'counter'", self.name)
     }
@@ -109,7 +108,6 @@ impl PostgresTable {
     }
 
     /// Returns the statement that reads the counter.
-    #[cfg(feature = "drivers")]
     pub fn read(self) -> String {
         format!("SELECT value FROM {} WHERE key = 'counter'", self.name)
     }

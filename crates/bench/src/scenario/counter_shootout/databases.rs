@@ -1,22 +1,14 @@
-//! MariaDB and PostgreSQL, each created in a private folder, as the user that its packages bring.
+//! MariaDB and PostgreSQL, each created in a private folder, as the user that its packages bring, and what speaks
+//! MongoDB's wire.
 
+use super::mongodb::{self, mongodb};
+use super::place::{Place, Running, answers, port};
+use crate::counter::entry::Entry;
 use crate::counter::store::Kind;
-use crate::scenario::child::Child;
-use crate::scenario::folder::Folder;
-use crate::scenario::server::free_port;
-use crate::scenario::{Halt, Host, Stage, host};
-use std::net::{Ipv4Addr, TcpStream};
-use std::os::unix::fs::MetadataExt;
+use crate::scenario::{Halt, Stage, host};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of a path below which a database may have its files.
-const PATH_BYTES_MAX: usize = 150;
-/// A folder that a database's own user can reach, where the chosen one is closed to it or its path is none for it.
-const OPEN_FOLDER: &str = "/var/tmp";
 /// Where Debian keeps the programs of PostgreSQL, a folder for each version.
 const POSTGRES: &str = "/usr/lib/postgresql";
 
@@ -25,20 +17,7 @@ const POSTGRES: &str = "/usr/lib/postgresql";
 pub struct Databases {
     mariadb: Option<Running>,
     postgres: Option<Running>,
-}
-
-#[derive(Debug)]
-struct Running {
-    port: u16,
-    _child: Child,
-    _folder: Folder,
-}
-
-/// The inputs of a start, shared with another thread.
-struct Place<'a> {
-    host: &'a Host,
-    stop: &'a AtomicBool,
-    parent: &'a Path,
+    mongodb: Option<Running>,
 }
 
 impl Databases {
@@ -49,88 +28,46 @@ impl Databases {
     pub fn start(stage: &mut Stage<'_>) -> Result<Self, Halt> {
         stage.tell("making databases");
         let place = Place { host: stage.host, stop: stage.stop, parent: stage.folder() };
-        let (mariadb, postgres) = thread::scope(|scope| {
+        let wants_mongodb = stage.options.mongodb.is_none();
+        let (mariadb, mongodb, postgres) = thread::scope(|scope| {
             let mariadb = scope.spawn(|| mariadb(&place));
+            let mongodb = scope.spawn(|| wants_mongodb.then(|| mongodb(&place)));
             let postgres = postgres(&place);
-            (mariadb.join().expect("a start does not panic"), postgres)
+            let joined = "a start does not panic";
+            (mariadb.join().expect(joined), mongodb.join().expect(joined), postgres)
         });
         stage.go_on()?;
         let mut kept = |name: &str, started: Result<Running, String>| {
             started.map_err(|why| stage.part.note(format!("{name} skipped: {why}"))).ok()
         };
-        Ok(Self { mariadb: kept("mariadb", mariadb), postgres: kept("postgres", postgres) })
+        Ok(Self {
+            mariadb: kept("mariadb", mariadb),
+            postgres: kept("postgres", postgres),
+            mongodb: mongodb.and_then(|started| kept(mongodb::LABEL, started)),
+        })
     }
 
     /// The stores that they are, and where.
-    pub fn addresses(&self) -> Vec<(Kind, String)> {
+    pub fn addresses(&self) -> Vec<Entry> {
         let mut all = Vec::new();
+        let mut add = |label: &str, kind: Kind, address: String| {
+            all.push(Entry { label: label.to_string(), kind, address });
+        };
         if let Some(Running { port, .. }) = &self.mariadb {
-            let address = format!("mysql://root@127.0.0.1:{port}/");
-            let kinds = [Kind::MariadbMemory, Kind::MariadbOrm, Kind::MariadbInnodb];
-            all.extend(kinds.map(|kind| (kind, address.clone())));
+            for kind in [Kind::MariadbMemory, Kind::MariadbOrm, Kind::MariadbInnodb] {
+                add(kind.name(), kind, format!("mysql://root@127.0.0.1:{port}/"));
+            }
         }
         if let Some(Running { port, .. }) = &self.postgres {
-            let address = format!("postgres://postgres@127.0.0.1:{port}/postgres");
-            all.extend([Kind::PostgresUnlogged, Kind::Postgres].map(|kind| (kind, address.clone())));
+            for kind in [Kind::PostgresUnlogged, Kind::Postgres] {
+                add(kind.name(), kind, format!("postgres://postgres@127.0.0.1:{port}/postgres"));
+            }
+        }
+        if let Some(Running { port, .. }) = &self.mongodb {
+            add(mongodb::LABEL, Kind::Mongodb, format!("mongodb://127.0.0.1:{port}/"));
         }
         all
     }
-}
-
-impl Place<'_> {
-    /// Returns its folder, and the user to run it: databases refuse to run as root.
-    fn home(&self, user: &str) -> Result<(Folder, Option<(u32, u32)>), String> {
-        let owner = match self.host.is_root {
-            true => Some(host::user(user).ok_or_else(|| format!("there is no user {user}"))?),
-            false => None,
-        };
-        let is_open = owner.is_none() || is_open(self.parent);
-        let parent = if is_open && is_plain(self.parent) { self.parent } else { Path::new(OPEN_FOLDER) };
-        Ok((Folder::of(parent, owner).map_err(|e| e.to_string())?, owner))
-    }
-
-    /// Runs a program to its end.
-    fn prepare(&self, words: &[String], folder: &Folder, owner: Option<(u32, u32)>) -> Result<(), String> {
-        let log = folder.path().join("prepare.log");
-        let child = Child::start(self.host, &[], words, &log, owner)?;
-        child.finish(PATIENCE, self.stop).map(drop)
-    }
-
-    fn serve(
-        &self,
-        words: &[String],
-        folder: Folder,
-        owner: Option<(u32, u32)>,
-        port: u16,
-        is_ready: impl Fn() -> bool,
-    ) -> Result<Running, String> {
-        let log = folder.path().join("server.log");
-        let mut child = Child::start(self.host, &self.host.server_cpus, words, &log, owner)?;
-        child.wait_until(PATIENCE, self.stop, is_ready)?;
-        Ok(Running { port, _child: child, _folder: folder })
-    }
-}
-
-fn port() -> Result<u16, String> {
-    free_port(Ipv4Addr::LOCALHOST).map_err(|e| format!("no free port: {e}"))
-}
-
-fn answers(port: u16) -> bool {
-    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
-}
-
-/// Whether any user may pass through all folders that lead to this one.
-fn is_open(folder: &Path) -> bool {
-    const PASS_OTHERS: u32 = 0o001;
-    folder.ancestors().all(|one| one.metadata().is_ok_and(|found| found.mode() & PASS_OTHERS != 0))
-}
-
-/// Whether the programs that make databases get along with a folder's path: one with a blank is several words to their
-/// scripts, and a long one is cut off.
-fn is_plain(folder: &Path) -> bool {
-    let path = folder.as_os_str().as_encoded_bytes();
-    path.len() <= PATH_BYTES_MAX
-        && path.iter().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(byte))
 }
 
 /// A command whose temporary files are in its own folder: that of this process may be closed to the database's user.
@@ -143,7 +80,7 @@ fn mariadb(place: &Place<'_>) -> Result<Running, String> {
     let missing = |name: &str| format!("there is no {name}");
     let daemon = host::program("mariadbd", &[]).ok_or_else(|| missing("mariadbd"))?;
     let install = host::program("mariadb-install-db", &[]).ok_or_else(|| missing("mariadb-install-db"))?;
-    let (folder, owner) = place.home("mysql")?;
+    let (folder, owner) = place.home(Some("mysql"))?;
     let home = folder.path().display().to_string();
     let data = format!("--datadir={home}/data");
     let made = ["--no-defaults", &data, "--auth-root-authentication-method=normal", "--skip-test-db"];
@@ -174,7 +111,7 @@ fn postgres(place: &Place<'_>) -> Result<Running, String> {
         own.or_else(|| host::program(name, &[])).ok_or_else(|| format!("there is no {name} of PostgreSQL"))
     };
     let (init, daemon) = (find("initdb")?, find("postgres")?);
-    let (folder, owner) = place.home("postgres")?;
+    let (folder, owner) = place.home(Some("postgres"))?;
     let home = folder.path().display().to_string();
     let data = format!("{home}/data");
     let made = ["-D", &data, "-A", "trust", "-U", "postgres", "--no-sync"];
@@ -200,8 +137,9 @@ fn postgres(place: &Place<'_>) -> Result<Running, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{Permissions, set_permissions};
-    use std::os::unix::fs::PermissionsExt;
+    use crate::scenario::Host;
+    use crate::scenario::folder::Folder;
+    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn a_mariadb_starts_wherever_its_files_are_to_be() {
@@ -218,15 +156,5 @@ mod tests {
             let started = mariadb(&place).map(|running| answers(running.port));
             assert_eq!(started, Ok(true), "{name}");
         }
-    }
-
-    #[test]
-    fn a_folder_below_a_closed_one_is_closed() {
-        let outer = Folder::new(&std::env::temp_dir()).expect("there is a temporary folder");
-        let inner = Folder::new(outer.path()).expect("it is ours");
-        let open = is_open(inner.path());
-        set_permissions(outer.path(), Permissions::from_mode(0o700)).expect("it is ours");
-        assert!(!is_open(inner.path()));
-        assert_eq!(open, is_open(&std::env::temp_dir()));
     }
 }

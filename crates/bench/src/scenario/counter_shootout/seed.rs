@@ -1,5 +1,6 @@
 //! The figures of the document: Ruby clients on 8 hardware threads at 3.4 GHz, ten minutes a point, 2015.
 
+use super::mongodb;
 use crate::checks::figure;
 use crate::result::Table;
 use crate::scenario::part::table;
@@ -61,9 +62,16 @@ static LINES: [Line; 7] = [
     },
 ];
 
-/// The line of one of our stores. Larder stands beside memcached's.
+/// The line of one of our stores. Larder stands beside memcached's, and a library of Ruby beside its server's.
 pub fn line_of(store: &str) -> Option<&'static Line> {
-    let store = if store == "larder" { "memcached" } else { store };
+    let store = match store {
+        "larder" | "ruby-dalli" => "memcached",
+        "ruby-redis" => "redis",
+        "ruby-mysql2" => "mariadb-memory",
+        "ruby-pg" => "postgres-unlogged",
+        mongodb::LABEL => "mongodb",
+        _ => store,
+    };
     LINES.iter().find(|line| line.store == store)
 }
 
@@ -90,6 +98,8 @@ mod tests {
         }
         assert_eq!(line_of("larder").map(|line| line.name), Some("memcache"));
         assert_eq!(line_of("postgres-unlogged").map(Line::best), Some(4));
-        assert!(line_of("postgres").is_none());
+        assert_eq!(line_of("ruby-pg").map(|line| line.name), Some("postgresql"));
+        assert_eq!(line_of(mongodb::LABEL).map(|line| line.name), Some("mongo"));
+        assert!(line_of("postgres").is_none() && line_of("rack-attack").is_none());
     }
 }
