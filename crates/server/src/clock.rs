@@ -23,6 +23,9 @@ pub struct Clock {
 
 const RUNNING: i64 = -1;
 const NS_PER_S: i64 = 1_000_000_000;
+/// How often the time of day is read beside this clock. The reading that took the least time counts: the others may
+/// have been interrupted.
+const READINGS: usize = 16;
 
 impl Clock {
     /// Returns a clock that knows the time of day as of now.
@@ -39,8 +42,13 @@ impl Clock {
 
     /// Returns the clock with its seconds divided where those of the time of day are, if it shows that time at all.
     fn aligned(self) -> Clock {
-        let time_of_day_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-        let fraction_ns = i128::try_from(time_of_day_ns).unwrap_or(0) - i128::from(self.unix_ns());
+        let read = || {
+            let before = i128::from(self.unix_ns());
+            let time_of_day = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+            let after = i128::from(self.unix_ns());
+            (after - before, i128::try_from(time_of_day).unwrap_or(0) - (before + after) / 2)
+        };
+        let (_, fraction_ns) = (0..READINGS).map(|_| read()).min().unwrap_or_default();
         let is_near = fraction_ns.abs() < 2 * i128::from(NS_PER_S);
         Clock { fraction_ns: if is_near { fraction_ns as i64 } else { 0 }, ..self }
     }
