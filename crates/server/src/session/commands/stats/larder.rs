@@ -21,9 +21,7 @@ pub(super) fn lines(shared: &Shared) -> Lines {
         .chain(state(shared, &totals, &store))
         .chain(leases(shared));
     lines.extend(numbers.map(|(name, value)| (name.into(), value.to_string())));
-    if store.ssd_segments > 0 {
-        lines.push(("ssd_admission".into(), shared.store.admission().name().to_string()));
-    }
+    lines.push(("ssd_admission".into(), shared.store.admission().name().to_string()));
     let per_day = wear::bytes_per_day(shared, store.ssd_bytes_written) as u64;
     lines.push(("ssd_bytes_written_per_day".into(), per_day.to_string()));
     let days = wear::days_left(shared, store.ssd_bytes_written);
