@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::l1::{Hit, L1, now_ms};
+use crate::l1::{Hit, L1, now_ms, now_us};
 use crate::simulation::{self, Fault, is_broken};
 use times::{Prefixes, Use};
 
@@ -228,7 +228,7 @@ impl Tiered {
         let mut hit = self.find(key, &mut value)?;
         let Use { is_fresh, is_usable, is_due } = self.judge(key, &hit);
         hit.is_fresh = is_fresh;
-        let must_ask = self.exact_us > 0 && hit.feed != 0 && !is_fresh;
+        let must_ask = self.exact_us > 0 && !is_fresh && (hit.feed != 0 || self.announces(key));
         Some(Copy { hit, value, is_usable, must_ask, is_due })
     }
 
@@ -237,8 +237,22 @@ impl Tiered {
     fn find(&self, key: &[u8], value: &mut Vec<u8>) -> Option<Hit> {
         match self.exact_us {
             0 => self.l1.get(key, value),
-            within_us => self.l1.get_exact(key, value, within_us),
+            within_us => {
+                let mut hit = self.l1.get_exact(key, value, within_us)?;
+                // Between two feeds, such as after the process that listened has ended, nothing is announced.
+                if hit.feed == 0 && hit.is_fresh && hit.mark != ABSENT && self.announces(key) {
+                    let fresh_ms = u64::try_from(self.times_of(key).fresh.as_millis()).unwrap_or(u64::MAX);
+                    let asked_us = hit.fresh_until_ms.saturating_sub(fresh_ms) * 1000;
+                    hit.is_fresh = now_us().saturating_sub(asked_us) < within_us;
+                }
+                Some(hit)
+            }
         }
+    }
+
+    /// Returns whether the server of a key has ever announced changes to this host.
+    fn announces(&self, key: &[u8]) -> bool {
+        self.l1.feed(self.client.server_of(key)).is_some_and(|feed| feed.has_begun())
     }
 
     /// Returns what an entry may be used for.

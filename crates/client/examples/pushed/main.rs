@@ -359,6 +359,10 @@ fn read(
         }
     }
     ledger.word(READY).fetch_add(1, Release);
+    // One that listens for its host stays until the others have read, too.
+    while !is_over() {
+        sleep(CHANGE_PAUSE);
+    }
     println!("{reads} {of_l1} {marked}\n{}\n{}", joined(&late), joined(&seen_ns));
     Ok(())
 }

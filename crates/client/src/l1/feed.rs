@@ -142,6 +142,11 @@ impl Feed<'_> {
         (is_live && is_same).then(|| (self.id(word), number, keep_ms(word)))
     }
 
+    /// Returns whether the server has ever announced changes to this host.
+    pub(crate) fn has_begun(&self) -> bool {
+        epoch(self.words[0].load(Acquire)) > 0
+    }
+
     /// Takes the turn to listen, if no other process has it, or that process was killed or is stopped.
     pub(crate) fn take_turn(&self, now_ms: u64) -> Option<Turn> {
         let me = self.l1.inner.process_id()?;
