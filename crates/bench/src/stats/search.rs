@@ -110,8 +110,8 @@ pub enum Found {
     },
     /// The highest rate allowed, this one, is within the service level.
     Above(f64),
-    /// The time was over before a line could be fitted: the capacity lies between a rate that passed and one
-    /// that did not.
+    /// The time was over before a line could be fitted: the capacity lies between a rate that passed, or 0, and one
+    /// that did not, or infinity.
     Between(f64, f64),
     /// The generator, and not the server, set the figures at the second of these rates, again and again; the
     /// first one, or 0, is the highest that passed.
@@ -283,8 +283,7 @@ impl Search {
         }
         Step::Done(match (self.passed, self.failed) {
             (Some(passed), Some(failed)) => Found::Between(passed.min(failed), failed),
-            (Some(passed), None) => Found::Above(passed),
-            (None, _) => Found::Below(self.failed.unwrap_or(self.plan.start_rate)),
+            (passed, failed) => Found::Between(passed.unwrap_or(0.0), failed.unwrap_or(f64::INFINITY)),
         })
     }
 

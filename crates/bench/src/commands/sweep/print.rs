@@ -72,6 +72,16 @@ pub(super) fn legend(runs: &[(f64, &Run)], width: usize) -> String {
     text
 }
 
+/// Returns the words for what lies between two rates; 0 and infinity are no bounds.
+fn range(passed: f64, failed: f64) -> String {
+    match (passed > 0.0, failed.is_finite()) {
+        (true, true) => format!("between {} and {}", show::rate(passed), show::rate(failed)),
+        (true, false) => format!("{} or more", show::rate(passed)),
+        (false, true) => format!("less than {}", show::rate(failed)),
+        (false, false) => "not known".to_string(),
+    }
+}
+
 /// Returns the capacity, the highest rate and the knee, a line each.
 pub(super) fn conclusions(curve: &Curve, found: Option<Found>, width: usize) -> String {
     let estimate =
@@ -90,9 +100,7 @@ pub(super) fn conclusions(curve: &Curve, found: Option<Found>, width: usize) -> 
                 show::rate(at),
                 show::rate(passed)
             ),
-            (None, Some(Found::Between(a, b))) => {
-                format!("between {} and {}: --budget was too short", show::rate(a), show::rate(b))
-            }
+            (None, Some(Found::Between(a, b))) => format!("{}: --budget was too short", range(a, b)),
             (None, _) => "not crossed by these points".to_string(),
         };
         tell("capacity", format!("{message} within {}", sweep::slo_words(slo)));

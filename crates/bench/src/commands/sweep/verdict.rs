@@ -24,7 +24,10 @@ pub(super) fn exit(
     }
     let is_certified = match found {
         // A search goes beyond what the server can do, and does not go by points that the generator spoiled.
-        Some(found) => !matches!(found, Found::Spoiled(..)),
+        Some(Found::Spoiled(..)) => false,
+        // One that ran out of time has not found the capacity, but may have seen what was asked for.
+        Some(Found::Between(..)) => need.is_some(),
+        Some(_) => true,
         None => runs.iter().all(|(_, run)| is_sound(run)),
     };
     if is_certified { Exit::Ok } else { Exit::NotCertified }
@@ -35,6 +38,7 @@ fn is_reached(need: f64, curve: &Curve, found: Option<Found>) -> bool {
     match (curve.slo_capacity, found) {
         (Some(capacity), _) => capacity.least >= need,
         (None, Some(Found::Above(rate) | Found::Spoiled(rate, _))) => rate >= need,
+        (None, Some(Found::Between(rate, failed))) => failed.is_infinite() && rate >= need,
         (None, Some(_)) => false,
         (None, None) => curve.slo.is_some_and(|slo| is_within(curve, slo, need)),
     }
@@ -107,5 +111,19 @@ mod tests {
         assert!(is_reached(20.0, &curve, Some(Found::Spoiled(20.0, 40.0))));
         assert!(!is_reached(20.0, &curve, Some(Found::Spoiled(10.0, 40.0))));
         assert_eq!(exit(&[], None, None, &curve, Some(Found::Spoiled(10.0, 40.0))), Exit::NotCertified);
+    }
+
+    #[test]
+    fn a_search_that_runs_out_of_time_is_not_certified_but_may_have_seen_what_is_needed() {
+        let curve = Curve::default();
+        let of = |passed, failed, need| exit(&[], None, need, &curve, Some(Found::Between(passed, failed)));
+        for failed in [40.0, f64::INFINITY] {
+            assert_eq!(of(0.0, failed, None), Exit::NotCertified);
+            assert_eq!(of(20.0, failed, None), Exit::NotCertified);
+        }
+        // A rate that passed for two seconds near one that failed is no promise.
+        assert_eq!(of(20.0, 40.0, Some(20)), Exit::Missed);
+        assert_eq!(of(20.0, f64::INFINITY, Some(21)), Exit::Missed);
+        assert_eq!(of(20.0, f64::INFINITY, Some(20)), Exit::Ok);
     }
 }

@@ -159,6 +159,19 @@ fn one_wrong_probe_does_not_lead_it_astray() {
 }
 
 #[test]
+fn a_climb_that_the_time_ends_has_not_found_the_capacity() {
+    let found = |budget_seconds| {
+        let mut server = Server::new(1, 200e-6);
+        server.search(Plan { budget_seconds, ..Plan::new(BOUND_NS, 500.0, 1e6) }).0
+    };
+    assert_eq!(found(0.0), Found::Between(0.0, f64::INFINITY));
+    assert_eq!(found(3.0), Found::Between(500.0, f64::INFINITY));
+    let mut server = Server::new(1, 200e-6);
+    let short = Plan { budget_seconds: 3.0, ..Plan::new(BOUND_NS, 100_000.0, 1e6) };
+    assert_eq!(server.search(short).0, Found::Between(0.0, 100_000.0));
+}
+
+#[test]
 fn a_capacity_out_of_reach_is_said_to_be() {
     let mut server = Server::new(1, 200e-6);
     assert_eq!(server.search(Plan::new(BOUND_NS, 500.0, 3_000.0)).0, Found::Above(3_000.0));
