@@ -19,8 +19,8 @@
 //! # Ok::<(), larder_client::L1Error>(())
 //! ```
 //! In reading order: `layout` (the file), `slot`, `position` and `record` (its words), `ring` (which words may be
-//! read), `shard` (get), `shard::write` (everything else), `lock`, `file`, and `flight` (one fetch of a key at a
-//! time).
+//! read), `shard` (get), `shard::write` (everything else), `lock`, `file`, `flight` (one fetch of a key at a time), and
+//! `roster` (what each process counts).
 
 use std::cell::Cell;
 use std::fs::File;
@@ -48,6 +48,7 @@ mod options;
 mod position;
 mod record;
 mod ring;
+mod roster;
 mod shard;
 mod slot;
 mod stats;
@@ -63,14 +64,15 @@ pub use entry::{Entry, Hit, KEY_BYTES_MAX, Stored, TIME_MS_MAX, Ticket};
 pub use error::L1Error;
 pub(crate) use feed::{EPOCH_MS_MIN, Feed, FeedId, Turn};
 pub use options::L1Options;
-pub use stats::L1Stats;
+pub use stats::{L1Process, L1Processes, L1Stats};
 pub(crate) use sys::run_soon;
 
 use file::{CacheFile, Directory, Wanted};
 use header::{CLEARS_WORD, GENERATION_WORD};
-use layout::{FEEDS, LINE, Layout, SHARED_WORDS, STRIPES};
+use layout::{FEEDS, LANES, LINE, Layout, SHARED_WORDS};
 use mapping::Mapping;
 use record::{HEADER_WORDS, Header, fresh_word, words_for};
+use roster::{Roster, Seat};
 use shard::Shard;
 use shard::write::Writer;
 use stats::{Count, Counts};
@@ -101,6 +103,7 @@ struct Inner {
     /// The process that has locked a byte of the file (high half), and the number of that byte (low half). One atomic
     /// word instead of a mutex, which a child could inherit locked.
     process: AtomicU64,
+    seat: Seat,
 }
 
 impl L1Options {
@@ -175,7 +178,7 @@ impl L1Options {
         header::note_namespace(&cache.mapping);
         let secrets = RapidSecrets::seed(cache.seed);
         let (lock_patience, process) = (self.lock_patience, AtomicU64::new(0));
-        let inner = Arc::new(Inner { cache, secrets, lock_patience, process });
+        let inner = Arc::new(Inner { cache, secrets, lock_patience, process, seat: Seat::default() });
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|inner| inner.strong_count() > 0);
         open.push(Arc::downgrade(&inner));
@@ -349,10 +352,20 @@ impl L1 {
         self.inner.part(self.inner.cache.layout.shared_at, SHARED_WORDS)
     }
 
-    /// Returns the counts of all processes.
+    /// Returns the counts of all processes together since the file was made. Those of a killed process stay.
     #[must_use]
     pub fn stats(&self) -> L1Stats {
-        self.inner.counts().sum()
+        self.inner.roster().sum().stats()
+    }
+
+    /// Returns the counts of each process that lives, and those of all others together. A file has rows for 256
+    /// processes at a time, or for one in each 32 KiB if it has less than 8 MiB, and for 16 at least. A process that
+    /// finds none free at its first call has none until it opens the file again. Takes about 10 us a process.
+    #[must_use]
+    pub fn stats_by_process(&self) -> L1Processes {
+        let process = sys::process();
+        let own = self.inner.seat.known_line(process);
+        self.inner.roster().by_process(process as u32, own)
     }
 
     /// Returns the threads that are changing a shard now, by the ids that the kernel gave them: for finding out what a
@@ -464,9 +477,18 @@ impl Inner {
         flight::is_alive(process, self.file())
     }
 
+    fn roster(&self) -> Roster<'_> {
+        let layout = &self.cache.layout;
+        Roster::new(self.part(layout.stats_at, Layout::stats_words(layout.rows)), self.file())
+    }
+
+    /// Returns the line that this thread counts in.
     #[inline]
     fn counts(&self) -> Counts<'_> {
-        Counts(self.part(self.cache.layout.stats_at, STRIPES * LINE))
+        let (process, thread) = sys::ids();
+        let line = self.seat.line(process, || self.roster()) + thread as usize % LANES;
+        let words = &self.words()[self.cache.layout.stats_at + line * LINE..];
+        Counts(words.first_chunk().expect("a line of the statistics"))
     }
 
     #[inline]

@@ -66,7 +66,7 @@ pub use client::{
 pub use clock::{Clock, HostClock, UnixClock};
 pub use error::{Doing, Error, Result};
 pub use key::{BadKey, KEY_BYTES_MAX, Key};
-pub use l1::{Entry, Hit, L1, L1Error, L1Options, Stored, Ticket, now_ms};
+pub use l1::{Entry, Hit, L1, L1Error, L1Options, L1Process, L1Processes, L1Stats, Stored, Ticket, now_ms};
 pub use login::{BadLogin, Login};
 pub use near::{Near, NearOptions};
 pub use options::{OnDown, Options, WordOf};

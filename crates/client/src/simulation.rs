@@ -201,6 +201,11 @@ pub fn process() -> Option<u64> {
     ask(|world| world.process())
 }
 
+/// Returns whether processes are simulated.
+pub fn is_simulated() -> bool {
+    process().is_some()
+}
+
 /// Locks a byte for the simulated process. Returns whether it was free.
 #[inline(always)]
 pub fn lock_byte(at: u64) -> Option<bool> {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
 use larder_client::l1::{Claim, Waited};
-use larder_client::{L1, L1Options};
+use larder_client::{L1, L1Options, L1Stats};
 use rig::{entry, name, read, value};
 
 /// Runs `work` in a child; returns whether it returned true.
@@ -69,6 +69,31 @@ fn children_share_the_cache_and_are_processes_of_their_own() {
     assert!(read(&l1, 2, &mut buffer).is_some());
     assert!(matches!(l1.claim(b"the parent fetches it"), Claim::Waiter(_)), "the child has ended it");
     drop(flight);
+
+    // What a child counts is its own, and stays when it has ended; what its parent counted is not counted again.
+    let counts = || {
+        let found = l1.stats_by_process();
+        let reads = |stats: &L1Stats| stats.hits + stats.misses;
+        let living: Vec<_> = found.living.iter().map(|one| (one.pid, reads(&one.stats))).collect();
+        (living, reads(&found.others), reads(&l1.stats()))
+    };
+    let parent = std::process::id();
+    let (before, others, sum) = counts();
+    let [(pid, own)] = before[..] else { panic!("only the parent lives: {before:?}") };
+    assert_eq!((pid, own + others), (parent, sum));
+    let child = in_child(|| {
+        (0..7).for_each(|key| _ = read(&l1, key, &mut Vec::new()));
+        let (living, ..) = counts();
+        l1.shared_words()[1].store(1, Release);
+        let mut expected = vec![(parent, own), (std::process::id(), 7)];
+        expected.sort_unstable();
+        wait_for(&l1, 1, 2) && living == expected
+    });
+    assert!(wait_for(&l1, 1, 1));
+    assert_eq!(counts().0.len(), 2);
+    l1.shared_words()[1].store(2, Release);
+    assert!(ends_well(child));
+    assert_eq!(counts(), (vec![(parent, own)], others + 7, sum + 7));
 
     // A child that ends with a flight of its own hands it over, although its parent has the file open too.
     let child = in_child(|| {

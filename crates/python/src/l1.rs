@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use larder_client::{Entry, L1Options, Stored, now_ms};
+use larder_client::{Entry, L1Options, L1Stats, Stored, now_ms};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -67,6 +67,23 @@ fn options(size: u64, directory: Option<PathBuf>, items: Option<u64>) -> L1Optio
         options = options.items(items);
     }
     options
+}
+
+fn counts<'py>(py: Python<'py>, stats: &L1Stats) -> PyResult<Bound<'py, PyDict>> {
+    let counts = PyDict::new(py);
+    for (name, count) in [
+        ("hits", stats.hits),
+        ("misses", stats.misses),
+        ("stored", stats.stored),
+        ("refused", stats.refused),
+        ("deleted", stats.deleted),
+        ("evicted", stats.evicted),
+        ("moved", stats.moved),
+        ("shards_reset", stats.shards_reset),
+    ] {
+        counts.set_item(name, count)?;
+    }
+    Ok(counts)
 }
 
 #[pymethods]
@@ -135,23 +152,22 @@ impl L1 {
         py.detach(|| self.inner.clear());
     }
 
-    /// Returns the counts of all processes since the file was made.
+    /// Returns the counts of all processes together since the file was made.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.inner.stats();
-        let counts = PyDict::new(py);
-        for (name, count) in [
-            ("hits", stats.hits),
-            ("misses", stats.misses),
-            ("stored", stats.stored),
-            ("refused", stats.refused),
-            ("deleted", stats.deleted),
-            ("evicted", stats.evicted),
-            ("moved", stats.moved),
-            ("shards_reset", stats.shards_reset),
-        ] {
-            counts.set_item(name, count)?;
-        }
-        Ok(counts)
+        counts(py, &self.inner.stats())
+    }
+
+    /// Returns the counts of each process that lives, with its `pid`, and at last those of all others, with `pid` 0:
+    /// of processes that have ended, and of those beyond the file's rows.
+    fn stats_by_process<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let found = py.detach(|| self.inner.stats_by_process());
+        let living = found.living.iter().map(|process| (process.pid, &process.stats));
+        let of_process = |(pid, stats): (u32, &L1Stats)| {
+            let counts = counts(py, stats)?;
+            counts.set_item("pid", pid)?;
+            Ok(counts)
+        };
+        living.chain([(0, &found.others)]).map(of_process).collect()
     }
 
     /// The size of the file in bytes.

@@ -58,6 +58,38 @@ def test_an_l1_expires_deletes_and_counts(l1):
     assert os.path.getsize(l1.path) == l1.size
 
 
+def test_an_l1_counts_by_process_and_keeps_what_ended_ones_counted(l1):
+    def hits():
+        return {row["pid"]: row["hits"] for row in l1.stats_by_process()}
+
+    def read(times):
+        assert [l1.get("k") for _ in range(times)] == [b"x"] * times
+
+    assert hits() == {0: 0}
+    l1.set("k", b"x")
+    read(5)
+    told, tell = os.pipe()
+    done, end = os.pipe()
+
+    def child(times):
+        os.close(end)
+        read(times)
+        os.write(tell, b"x")
+        os.read(done, 1)
+
+    children = [fork(lambda times=times: child(times)) for times in (10, 20)]
+    assert os.read(told, 1) + os.read(told, 1) == b"xx"
+    assert hits() == {os.getpid(): 5, children[0]: 10, children[1]: 20, 0: 0}
+    os.kill(children[0], signal.SIGKILL)
+    os.waitpid(children[0], 0)
+    assert hits() == {os.getpid(): 5, children[1]: 20, 0: 10}
+    os.close(end)
+    assert all_end_well(children[1:])
+    assert hits() == {os.getpid(): 5, 0: 30}
+    rows = l1.stats_by_process()
+    assert {name: sum(row[name] for row in rows) for name in l1.stats()} == l1.stats()
+
+
 def test_an_l1_without_a_file_is_shared_with_children():
     l1 = larder.L1.anonymous(size=1 << 20)
     assert l1.path is None

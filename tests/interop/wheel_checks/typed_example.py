@@ -54,6 +54,8 @@ def main(server: str, name: str) -> None:
     l1.set("k", b"v", expire=1.5)
     hit: bytes | None = l1.get("k")
     other: bytes | int = l1.get("other", 7)
+    busiest: int = max(l1.stats_by_process(), key=lambda row: row["hits"])["pid"]
+    assert busiest > 0
     tiered = larder.Tiered(l1, larder.Client([server, server], serde=Upper()), fresh=0.5)
     made: str = tiered.get_or_create("made", lambda: "text", expire=60)
     print(hit, other, made, tiered.l1.path, limits(larder.Limiter(tiered)))

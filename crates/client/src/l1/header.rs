@@ -23,7 +23,7 @@ use super::words::copy_out;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"larderL1");
 /// The version of the file's layout and meaning.
-const FORMAT: u64 = 3;
+const FORMAT: u64 = 4;
 
 const CHECK_WORD: usize = 5;
 /// Counts the requests to revalidate everything.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  header | shared words | feeds | statistics | flights | versions | controls | indexes | rings
-//!  4 KiB    4 KiB          4 KiB   16 KiB                            a line or two, and ...  of each shard
+//!  4 KiB    4 KiB          4 KiB   1/51 or less                      a line or two, and ...  of each shard
 //! ```
 
 use super::mapping::WORD;
@@ -16,8 +16,10 @@ pub(super) const BUCKET: usize = LINE;
 pub(super) const SHARED_WORDS: usize = 512;
 /// Servers that may have feeds: a line each.
 pub(super) const FEEDS: usize = 64;
-/// Lines of statistics; threads share them.
-pub(super) const STRIPES: usize = 256;
+/// Lines of counts that the threads of a process share.
+pub(super) const LANES: usize = 8;
+/// Words of a process's row of statistics: which process it is, its counts at first, and its lines.
+pub(super) const ROW: usize = (2 + LANES) * LINE;
 /// Words of a shard's control: the lock in one line, the bounds of the rings in the next.
 pub(super) const CONTROL: usize = 2 * LINE;
 
@@ -32,6 +34,10 @@ const SHARD_BYTES: u64 = 4 << 20;
 const SHARDS_MAX: u64 = 256;
 /// The small ring's share of a shard's rings, one in this many.
 const SMALL_SHARE: usize = 8;
+/// There is a row of statistics for so many bytes of the file, within these bounds.
+const BYTES_PER_ROW: u64 = 32 << 10;
+const ROWS_MIN: u64 = 16;
+const ROWS_MAX: u64 = 256;
 /// The index takes at most this share of the file, one in so many.
 const INDEX_SHARE: u64 = 4;
 
@@ -48,6 +54,8 @@ pub(super) struct Layout {
     /// Words of a shard's small ring, and of its main ring.
     pub(super) small: usize,
     pub(super) main: usize,
+    /// Rows of statistics.
+    pub(super) rows: usize,
     pub(super) flights: usize,
     pub(super) versions: usize,
     pub(super) shared_at: usize,
@@ -64,6 +72,7 @@ impl Layout {
     /// Lays out a file of so many bytes (whole pages of 4 KiB within the bounds), for about `items` entries.
     pub(super) fn new(bytes: u64, items: u64) -> Layout {
         let shards = 1 << (bytes / SHARD_BYTES).clamp(1, SHARDS_MAX).ilog2();
+        let rows = (bytes / BYTES_PER_ROW).clamp(ROWS_MIN, ROWS_MAX) as usize;
         let flights = (bytes / 8192).clamp(64, 8192) as usize;
         let versions = (bytes / 1024).clamp(512, 1 << 20) as usize;
         // Half full with as many items as are expected, so that few buckets overflow.
@@ -72,7 +81,7 @@ impl Layout {
         let shared_at = PAGE;
         let feeds_at = shared_at + SHARED_WORDS;
         let stats_at = feeds_at + FEEDS * LINE;
-        let flights_at = stats_at + STRIPES * LINE;
+        let flights_at = stats_at + Layout::stats_words(rows);
         let versions_at = flights_at + flights.next_multiple_of(LINE);
         let controls_at = versions_at + versions.next_multiple_of(LINE);
         let indexes_at = controls_at + shards * CONTROL;
@@ -88,6 +97,7 @@ impl Layout {
             buckets,
             small,
             main,
+            rows,
             flights,
             versions,
             shared_at,
@@ -99,6 +109,11 @@ impl Layout {
             indexes_at,
             rings_at,
         }
+    }
+
+    /// Words of the statistics: lines that all processes without a row share, and so many rows.
+    pub(super) fn stats_words(rows: usize) -> usize {
+        LANES * LINE + rows * ROW
     }
 
     /// Words of the longest record: half of a main ring, so that an empty one always has room.

@@ -121,6 +121,13 @@ fn robust_list() -> *mut RobustList {
     if status == 0 { own } else { ptr::null_mut() }
 }
 
+/// Returns the ids of this process and of this thread. It costs the loads of one of them.
+#[inline]
+pub(super) fn ids() -> (u64, u32) {
+    let thread = thread();
+    (thread.process, thread.id)
+}
+
 /// Sleeps while the low half of a word is `seen`, until it is woken or `nap` is over. Returns whether it is over.
 pub(super) fn wait(word: &AtomicU64, seen: u32, nap: Duration) -> bool {
     if let Some(is_woken) = simulation::wait(word, seen, nap) {

@@ -2,6 +2,7 @@
 
 mod kills;
 mod locks;
+mod rows;
 mod scribbles;
 mod values;
 

@@ -76,6 +76,7 @@ proptest! {
                 scribble(&l1, &mut random);
             }
         }
+        let _ = (l1.stats(), l1.stats_by_process());
         if let Claim::Waiter(waiter) = l1.claim(b"key-1") {
             let since = Instant::now();
             drop(waiter.wait(Duration::from_millis(50)));
