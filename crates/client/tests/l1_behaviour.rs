@@ -244,6 +244,22 @@ fn entries_that_come_back_soon_after_they_left_stay() {
 }
 
 #[test]
+fn an_entry_whose_time_is_over_makes_room_and_is_no_eviction() {
+    let l1 = cache(512 << 10);
+    let value = value(1, 1, 200);
+    let until_ms = now_ms() + 50;
+    let brief = Entry { fresh_until_ms: until_ms, stale_until_ms: until_ms, ..entry(&value, 1) };
+    (0..1_000).for_each(|key| assert_eq!(l1.set(&name(key), &brief), Stored::Yes));
+    let before = l1.stats().evicted;
+    std::thread::sleep(Duration::from_millis(100));
+    // As much as the small ring holds.
+    pass_through(&l1, 10_000, 150);
+    assert_eq!(l1.stats().evicted, before);
+    pass_through(&l1, 20_000, 3_000);
+    assert!(l1.stats().evicted > before + 1_000, "{:?}", l1.stats());
+}
+
+#[test]
 fn calls_are_counted() {
     let l1 = cache(1 << 20);
     let _ = l1.set(b"key", &entry(b"v", 1));

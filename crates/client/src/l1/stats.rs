@@ -33,7 +33,8 @@ pub struct L1Stats {
     pub refused: u64,
     /// Entries deleted by a caller.
     pub deleted: u64,
-    /// Entries that made room for others.
+    /// Entries that made room for others before their time was over. Each is followed by one miss at most, so
+    /// `evicted / (hits + misses)` is the most by which the share of hits would rise in a larger file.
     pub evicted: u64,
     /// Entries that were copied on when their place was reused, instead of being evicted.
     pub moved: u64,

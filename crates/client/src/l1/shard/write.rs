@@ -247,7 +247,7 @@ impl<'a> Writer<'a> {
                 self.copy_to_main(begin, self.small.ring.words_at(record), cell, slot, 0);
             } else {
                 self.publish(cell, slot, if is_over { Slot::EMPTY } else { slot.ghost() });
-                self.counts.add(Count::Evicted);
+                self.count_eviction(record);
             }
         }
         self.small.reclaim_to(record.position().plus(record.words()));
@@ -274,8 +274,15 @@ impl<'a> Writer<'a> {
             }
         }
         self.publish(cell, slot, Slot::EMPTY);
-        self.counts.add(Count::Evicted);
+        self.count_eviction(record);
         self.main.reclaim_to(end);
+    }
+
+    /// Counts an entry that had to leave, unless its time was over anyway.
+    fn count_eviction(&self, record: &Header) {
+        if record.stale_until_ms() > self.now_ms {
+            self.counts.add(Count::Evicted);
+        }
     }
 
     fn copy_to_main(
