@@ -364,7 +364,8 @@ impl L1 {
     #[must_use]
     pub fn stats_by_process(&self) -> L1Processes {
         let process = sys::process();
-        let own = self.inner.seat.known_line(process);
+        let stats_at = self.inner.cache.layout.stats_at;
+        let own = self.inner.seat.lines_at(process).map(|at| (at - stats_at) / LINE);
         self.inner.roster().by_process(process as u32, own)
     }
 
@@ -486,9 +487,11 @@ impl Inner {
     #[inline]
     fn counts(&self) -> Counts<'_> {
         let (process, thread) = sys::ids();
-        let line = self.seat.line(process, || self.roster()) + thread as usize % LANES;
-        let words = &self.words()[self.cache.layout.stats_at + line * LINE..];
-        Counts(words.first_chunk().expect("a line of the statistics"))
+        let lines_at = match self.seat.lines_at(process) {
+            Some(lines_at) => lines_at,
+            None => self.seat.take(process, self.roster(), self.cache.layout.stats_at),
+        };
+        Counts(self.words(), lines_at + thread as usize % LANES * LINE)
     }
 
     #[inline]

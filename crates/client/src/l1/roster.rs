@@ -105,7 +105,8 @@ impl<'a> Roster<'a> {
         self.rows().fold(shared, |sum, row| sum.plus(row.counted()))
     }
 
-    /// Returns the counts of all living processes, of which this one counts from line `own` on, and of all others.
+    /// Returns the counts of all living processes, of which this one counts from line `own` of the statistics on, and
+    /// of all others.
     pub(super) fn by_process(self, pid: u32, own: Option<usize>) -> L1Processes {
         let me = Identity::own(pid);
         let mut others = Counted::in_lines(&self.words[..LANES * LINE]);
@@ -197,38 +198,34 @@ impl Row<'_> {
     }
 }
 
-/// The place where a process counts in a file: its id, and the number of its first line. One word, so that a
-/// forked child, which inherits it, sees that it is its parent's, and threads need no lock.
+/// The place where a process counts in a file: its id, and the word of the file at which its lines begin. One
+/// word, so that a forked child, which inherits it, sees that it is its parent's, and threads need no lock.
 #[derive(Default)]
 pub(super) struct Seat(AtomicU64);
 
 impl Seat {
-    /// Returns the first line of this process, if it has a row.
-    pub(super) fn known_line(&self, process: u64) -> Option<usize> {
-        let known = self.0.load(Acquire);
-        Some(known as u32 as usize).filter(|line| known >> 32 == process && *line > 0)
-    }
-
-    /// Returns the first line of this process. It costs a load and a comparison.
+    /// Returns where the lines of this process begin; `None` if it has none yet. It costs a load and a comparison.
     #[inline]
-    pub(super) fn line<'a>(&self, process: u64, roster: impl FnOnce() -> Roster<'a>) -> usize {
+    pub(super) fn lines_at(&self, process: u64) -> Option<usize> {
         let known = self.0.load(Relaxed);
-        if known >> 32 == process { known as u32 as usize } else { self.first_line(process, roster()) }
+        (known >> 32 == process).then_some(known as u32 as usize)
     }
 
     /// Takes a row at the first call of a process. Its other threads do not wait for that: they count in the shared
-    /// lines meanwhile, as all do if there is no row left.
+    /// lines meanwhile, as all do if there is no row left. The statistics begin at the word `stats_at`.
     #[cold]
-    fn first_line(&self, process: u64, roster: Roster<'_>) -> usize {
+    pub(super) fn take(&self, process: u64, roster: Roster<'_>, stats_at: usize) -> usize {
         let known = self.0.load(Acquire);
-        let pending = process << 32;
+        let shared = process << 32 | stats_at as u64;
         let is_first =
-            known >> 32 != process && self.0.compare_exchange(known, pending, AcqRel, Acquire).is_ok();
+            known >> 32 != process && self.0.compare_exchange(known, shared, AcqRel, Acquire).is_ok();
         let pid = u32::try_from(process).ok().filter(|_| is_first && !crate::simulation::is_simulated());
-        let line = pid.and_then(|pid| roster.take(pid)).unwrap_or(0);
-        if line > 0 {
-            self.0.store(pending | line as u64, Release);
+        match pid.and_then(|pid| roster.take(pid)) {
+            Some(line) => {
+                self.0.store(shared + (line * LINE) as u64, Release);
+                stats_at + line * LINE
+            }
+            None => stats_at,
         }
-        line
     }
 }

@@ -106,13 +106,13 @@ impl Counted {
     }
 }
 
-/// The line of statistics that a thread counts in.
+/// The line of statistics that a thread counts in: the words of the file, and where the line begins.
 #[derive(Clone, Copy)]
-pub(super) struct Counts<'a>(pub(super) &'a [AtomicU64; LINE]);
+pub(super) struct Counts<'a>(pub(super) &'a [AtomicU64], pub(super) usize);
 
 impl Counts<'_> {
     #[inline]
     pub(super) fn add(self, count: Count) {
-        self.0[count as usize].fetch_add(1, Relaxed);
+        self.0[self.1 + count as usize].fetch_add(1, Relaxed);
     }
 }
