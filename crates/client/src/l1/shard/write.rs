@@ -236,13 +236,36 @@ impl<'a> Writer<'a> {
         cells.find(|(_, slot)| slot.place() == place && slot.leads_to(record.position()))
     }
 
+    /// Returns whether the main ring has room for so many words, without an entry that could still be used having to
+    /// leave.
+    fn main_has_room(&mut self, words: usize) -> bool {
+        loop {
+            if self.main.room(words).is_some() {
+                return true;
+            }
+            match self.main.tail() {
+                Tail::Filler(end) => self.main.reclaim_to(end),
+                Tail::Record(record) => {
+                    if let Some((cell, slot)) = self.cell_of(Place::Main, &record) {
+                        if record.stale_until_ms() > self.now_ms {
+                            return false;
+                        }
+                        self.publish(cell, slot, Slot::EMPTY);
+                    }
+                    self.main.reclaim_to(record.position().plus(record.words()));
+                }
+                Tail::Empty | Tail::Broken => return false,
+            }
+        }
+    }
+
     /// Moves the oldest record of the small ring to the main ring if it was read, or that has room for it anyway, as
-    /// in a new file; else it leaves.
+    /// in a new file or behind entries whose time is over; else it leaves.
     fn leave_small(&mut self, record: &Header) -> Option<()> {
         if let Some((cell, slot)) = self.cell_of(Place::Small, record) {
             let is_over = record.stale_until_ms() <= self.now_ms;
-            let may_stay = slot.freq() > 0 || self.main.room(record.words()).is_some();
-            if may_stay && !is_over {
+            let may_stay = !is_over && (slot.freq() > 0 || self.main_has_room(record.words()));
+            if may_stay {
                 let begin = self.make_room(Place::Main, record.words())?;
                 self.copy_to_main(begin, self.small.ring.words_at(record), cell, slot, 0);
             } else {
