@@ -1,4 +1,5 @@
-"""The examples of docs/python.md, each as it stands there but for the address of the server; and the typed example."""
+"""The examples of docs/python.md, each as it stands there but for the address of the server, and what they print; and the
+typed example."""
 
 import os
 import re
@@ -13,12 +14,24 @@ SERVER = os.environ["LARDER_SERVER"]
 NAME = os.environ["LARDER_SHARED_MEMORY"]
 
 
+def page():
+    with open(os.path.join(HERE, "..", "..", "..", "docs", "python.md"), encoding="utf-8") as file:
+        return file.read()
+
+
 def examples():
-    with open(os.path.join(HERE, "..", "..", "..", "docs", "python.md"), encoding="utf-8") as page:
-        found = re.findall(r"^```python\n(.*?)^```$", page.read(), re.MULTILINE | re.DOTALL)
-    assert all("127.0.0.1:11211" in text or "larder.L1(" in text for text in found)
+    found = re.findall(r"^```python\n(.*?)^```$", page(), re.MULTILINE | re.DOTALL)
+    assert all("127.0.0.1:11211" in text or "larder.L1" in text for text in found)
     names = re.sub(r'"(shop|sessions|django)"', f'"{NAME}"', "\0".join(found))
     return names.replace("127.0.0.1:11211", SERVER).split("\0")
+
+
+def printed():
+    """Returns the examples below which the page shows what they print, by their numbers, with that."""
+    shown = re.findall(
+        r"^```python\n(?:.*?)^```$(?:\n\n<!-- prints -->\n```text\n(.*?)^```$)?", page(), re.MULTILINE | re.DOTALL
+    )
+    return [(number, text) for number, text in enumerate(shown) if text]
 
 
 def run(text):
@@ -32,9 +45,20 @@ def example(words):
     return run(text)
 
 
-@pytest.mark.parametrize("number", range(len(examples())))
+@pytest.mark.parametrize("number", sorted(set(range(len(examples()))) - {number for number, _ in printed()}))
 def test_an_example_runs(server, number):
     run(examples()[number])
+
+
+@pytest.mark.parametrize("number, shown", printed(), ids=[number for number, _ in printed()])
+def test_an_example_prints_what_the_page_shows(number, shown, capsys):
+    run(examples()[number])
+    told = capsys.readouterr().out
+    figures = re.compile(r"\d+")
+    assert figures.sub("N", told) == figures.sub("N", shown), told
+    # Which keys share a part of the cache is different in each.
+    for is_, should_be in zip(map(int, figures.findall(told)), map(int, figures.findall(shown)), strict=True):
+        assert abs(is_ - should_be) <= max(0.03 * should_be, 1), told
 
 
 def test_django_runs_with_the_settings_of_the_page():
@@ -49,6 +73,30 @@ from django.core.cache import cache
 cache.set("k", {{"a": (1, 2)}}, 60)
 assert cache.get("k") == {{"a": (1, 2)}}
 assert cache._cache.peek(cache.make_key("k")) == {{"a": (1, 2)}}
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_django_takes_the_options_of_shared_memory(server):
+    settings = example("CACHES")["CACHES"]
+    # So short that each read would ask the server, if that did not announce changes.
+    settings["default"]["OPTIONS"].update(shared_memory=NAME, fresh=0.01, push=True, exact_within=0.5)
+    code = f"""
+import time
+from django.conf import settings
+settings.configure(CACHES={settings!r})
+from django.core.cache import cache
+cache.set("k", 1)
+asked = lambda: cache._cache.stats()[b"cmd_get"]
+deadline = time.monotonic() + 30
+while True:
+    before = asked()
+    for _ in range(20):
+        assert cache.get("k") == 1
+        time.sleep(0.02)
+    if asked() - before < 5:
+        break
+    assert time.monotonic() < deadline, asked() - before
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

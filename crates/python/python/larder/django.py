@@ -14,7 +14,7 @@
   fragment caches store objects that only pickle can.
 - `shared_memory`: the name of the cache in shared memory, "django" by default; `None` for none.
 - `shared_memory_size`: its size in bytes when it is made, 64 MiB by default.
-- `fresh`, `stale`, `negative`, `wait`, `lease`: seconds, as in `larder.Tiered`.
+- `fresh`, `stale`, `negative`, `wait`, `lease`, `early_percent`, `push`, `exact_within`: as in `larder.Tiered`.
 - `ignore_exc`: true by default: while a server fails, reads miss and writes do nothing.
 - Everything else that `larder.Client` takes: `timeout`, `login`, `tls`, `placement` and so on. With shared memory,
   `breakers` is that, so that all workers know when a server is down.
@@ -42,7 +42,7 @@ __all__ = ["LarderCache"]
 _MISSING = object()
 # Seconds beyond this are the time of expiry itself (memcached's rule).
 _RELATIVE_MAX_S = 30 * 24 * 60 * 60
-_TIERED = ("fresh", "stale", "negative", "wait", "lease")
+_TIERED = ("fresh", "stale", "negative", "wait", "lease", "early_percent", "push", "exact_within")
 # The clients of this process, by what they are made of: Django makes a back end for each thread.
 _clients: dict[str, Client] = {}
 
