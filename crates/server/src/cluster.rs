@@ -1,26 +1,41 @@
-//! The servers that share the keys, read from a file, as clients with auto-discovery ask for them. Servers do not
-//! know each other otherwise.
+//! The servers that share the keys, from a file or from DNS, as clients with auto-discovery ask for them. Servers do
+//! not know each other otherwise.
 
-use std::net::{IpAddr, ToSocketAddrs};
+mod message;
+mod resolver;
+mod srv;
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use larder_protocol::{ClusterNode, cluster_reply};
 
 use crate::small_file;
+use resolver::Resolver;
 
 /// The most servers.
 const NODES_MAX: usize = 1_000;
 /// The most bytes of the file: every server with the longest name that there is, and its address.
 const BYTES_MAX: u64 = NODES_MAX as u64 * 320;
+/// The reply before DNS has answered. With `ERROR`, clients would take the server for one without discovery.
+const UNKNOWN: &[u8] = b"SERVER_ERROR the servers of the cluster are not known yet\r\n";
 
-/// The servers that a file lists.
+/// The servers that a file or DNS lists.
 pub struct Cluster {
-    path: PathBuf,
+    source: Source,
     known: Mutex<Known>,
+    /// Whether the servers are to be looked up now.
+    is_due: Mutex<bool>,
+    due: Condvar,
 }
 
-#[derive(Default)]
+enum Source {
+    File(PathBuf),
+    Srv { name: String, server: Option<SocketAddr> },
+}
+
 struct Known {
     nodes: Vec<ClusterNode>,
     /// Grows when the servers change, also over a restart.
@@ -28,31 +43,87 @@ struct Known {
     reply: Arc<[u8]>,
 }
 
+impl Default for Known {
+    fn default() -> Known {
+        Known { nodes: Vec::new(), version: 0, reply: UNKNOWN.into() }
+    }
+}
+
+/// A look-up in DNS.
+pub struct Renewal {
+    /// The number of servers, if they have changed; or the problem, with which they stay as they were.
+    pub result: Result<Option<usize>, String>,
+    /// The time until the next look-up.
+    pub next: Duration,
+}
+
 impl Cluster {
     /// Returns a cluster whose file has not been read.
     pub fn new(path: &Path) -> Cluster {
-        Cluster { path: path.to_path_buf(), known: Mutex::default() }
+        Cluster::from(Source::File(path.to_path_buf()))
     }
 
-    /// Reads the file, and returns the number of servers in it. Names without an address are looked up, which may
-    /// take as long as the host's resolver allows.
+    /// Returns a cluster whose name has not been looked up; by `server`, or by those of the host.
+    pub fn of_srv(name: &str, server: Option<SocketAddr>) -> Cluster {
+        Cluster::from(Source::Srv { name: name.to_string(), server })
+    }
+
+    fn from(source: Source) -> Cluster {
+        Cluster { source, known: Mutex::default(), is_due: Mutex::new(false), due: Condvar::new() }
+    }
+
+    /// Reads the file, and returns the number of servers in it; `None` without a file. Names without an address are
+    /// looked up, which may take as long as the host's resolver allows. Servers from DNS become due to be looked up.
     ///
     /// # Errors
     /// The problem with the file and its remedy. The servers are the same as before then.
-    pub fn load(&self) -> Result<usize, String> {
-        let shown = self.path.display();
-        let file =
-            small_file::read(&self.path, BYTES_MAX).map_err(|problem| format!("{shown}: {problem}"))?;
+    pub fn load(&self) -> Result<Option<usize>, String> {
+        let Source::File(path) = &self.source else {
+            *self.is_due.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            self.due.notify_all();
+            return Ok(None);
+        };
+        let shown = path.display();
+        let file = small_file::read(path, BYTES_MAX).map_err(|problem| format!("{shown}: {problem}"))?;
         let nodes =
             parse(&String::from_utf8_lossy(&file.bytes)).map_err(|problem| format!("{shown}: {problem}"))?;
         let count = nodes.len();
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).change(nodes, file.changed_s);
-        Ok(count)
+        self.known().change(nodes, file.changed_s);
+        Ok(Some(count))
+    }
+
+    /// Looks the servers up in DNS, for at most 20 seconds; `None` if they come from a file. The caller's thread
+    /// serves no requests.
+    pub fn renew(&self) -> Option<Renewal> {
+        let Source::Srv { name, server } = &self.source else { return None };
+        let resolver = server.map_or_else(Resolver::of_host, |server| Ok(Resolver::at(server)));
+        let before = self.known().nodes.clone();
+        let found = resolver.and_then(|resolver| srv::look_up(&resolver, name, &before));
+        Some(match found {
+            Ok(found) => {
+                let count = (found.nodes != before).then_some(found.nodes.len());
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+                self.known().change(found.nodes, now);
+                Renewal { result: Ok(count), next: found.renew }
+            }
+            Err(problem) => Renewal { result: Err(problem), next: srv::RETRY },
+        })
+    }
+
+    /// Waits for that long, or until the servers are to be looked up now.
+    pub fn wait(&self, next: Duration) {
+        let is_due = self.is_due.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.due.wait_timeout_while(is_due, next, |is_due| !*is_due);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
     }
 
     /// Returns the reply to `config get cluster`.
     pub fn reply(&self) -> Arc<[u8]> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).reply.clone()
+        self.known().reply.clone()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -61,7 +132,7 @@ impl Known {
         if nodes == self.nodes {
             return;
         }
-        // The time of the change, so that servers with the same file agree.
+        // The time of the change: servers with the same file agree, and it grows over a restart.
         self.version = changed_s.max(self.version + 1);
         let mut reply = Vec::new();
         cluster_reply(&mut reply, self.version, &nodes);

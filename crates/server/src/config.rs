@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cluster;
 mod error;
 mod help;
 mod http;
@@ -39,6 +40,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+pub use cluster::ClusterOptions;
 pub use error::ConfigError;
 pub use help::{COMPATIBLE_VERSION, EXIT_CODES, SOURCES, VERSION, extended_words, help_introduction};
 pub use http::{HTTP_PORT, HttpAddress, HttpOptions};

@@ -88,6 +88,7 @@ pub fn run(mut config: Config) -> Result<ExitCode, String> {
     if let Some(http) = &http {
         http.serve(shared.clone());
     }
+    cluster::follow(&shared)?;
     if let Some(background) = background {
         log::flush();
         background.serving().map_err(|error| format!("cannot leave the terminal: {error}"))?;

@@ -31,6 +31,8 @@ pub enum Id {
     Listen,
     InsecureListen,
     ClusterNodes,
+    ClusterSrv,
+    ClusterDns,
     ConnLimit,
     ListenBacklog,
     Protocol,

@@ -121,6 +121,11 @@ pub const OPTIONS: &[Opt] = {
     opt(Id::ClusterNodes, None, "cluster-nodes", Text("FILE"), unset("/etc/larder/nodes"), Network,
         "tell clients with auto-discovery, which send config get cluster, that the servers in this file \
          share the keys: HOST:PORT or HOST:PORT ADDRESS a line; SIGHUP reads it again"),
+    opt(Id::ClusterSrv, None, "cluster-srv", Text("NAME"), unset("_memcache._tcp.larder.example"), Network,
+        "tell clients with auto-discovery that the servers in this name's SRV records share the keys; they \
+         are looked up again after their time to live, 2 to 300 seconds, and on SIGHUP"),
+    opt(Id::ClusterDns, None, "cluster-dns", Text("ADDRESS[:PORT]"), unset("127.0.0.1:8600"), Network,
+        "the DNS server that --cluster-srv asks, instead of those in /etc/resolv.conf"),
     opt(Id::ConnLimit, Some('c'), "conn-limit", number(1, INT_MAX), Is("1024"), Network,
         "most simultaneous connections; the limit on open files is raised to what they need, where that is \
          allowed"),

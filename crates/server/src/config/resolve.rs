@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use larder_store::Admission;
 
+use super::cluster;
 use super::error::ConfigError;
 use super::http;
 use super::layer::{Layer, Setting};
@@ -59,7 +60,7 @@ pub(super) fn resolve(
         auth_file: values.path(Id::AuthFile),
         unix_mask: values.parsed(Id::UnixMask, values::octal)?,
         http: http::options(&values)?,
-        cluster_nodes: values.path(Id::ClusterNodes),
+        cluster: cluster::options(&values)?,
         insecure_listen: values.flag(Id::InsecureListen),
         protocol: protocol(&values),
         threads: values.number(Id::Threads)?,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use larder_store::Admission;
 
+use super::cluster::ClusterOptions;
 use super::http::HttpOptions;
 use super::layer::{Layer, Origin, Setting};
 use super::listen::{Listen, Protocol};
@@ -92,8 +93,8 @@ pub struct Config {
     pub unix_mask: u32,
     /// The HTTP interface; `None` is without.
     pub http: Option<HttpOptions>,
-    /// The file of the servers that share the keys; `None`: clients are told of none.
-    pub cluster_nodes: Option<PathBuf>,
+    /// Where the servers that share the keys come from; `None`: clients are told of none.
+    pub cluster: Option<ClusterOptions>,
     /// Whether everybody may be let in on other addresses than loopback.
     pub insecure_listen: bool,
     /// The protocol of connections to listeners that do not say otherwise.
