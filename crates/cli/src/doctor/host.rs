@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use super::{Check, Finding, Scene, error, read, warning};
 use crate::units::show_bytes;
 
-/// Descriptors that a daemon needs besides those of connections.
-const OTHER_DESCRIPTORS: u64 = 64;
 /// Clocks that are read without a system call.
 const CLOCKS: [&str; 4] = ["tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"];
 
@@ -35,7 +33,8 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     ("open-files", |scene| {
         let limit = scene.host.as_ref()?.open_files()?;
-        let wanted = scene.setting("maxconns")?.parse::<u64>().ok()?.saturating_add(OTHER_DESCRIPTORS);
+        // As the daemon counted at its start, for the same warning.
+        let wanted = scene.figures.get("open_files_wanted")?;
         let finding = format!("the daemon may open {limit} files, and -c asks for {wanted}");
         let why = "connections beyond the limit are not accepted";
         (limit < wanted).then(|| {

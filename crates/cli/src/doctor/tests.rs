@@ -52,6 +52,7 @@ fn scene(root: &TempDir, figures: &[(&str, u64)]) -> Scene {
         ("total_items", 1_000_000),
         ("memory_limit_bytes", 1 << 30),
         ("max_connections", 1024),
+        ("open_files_wanted", 1051),
         ("curr_connections", 10),
     ];
     let settings = [("tcp_backlog", "1024"), ("maxconns", "1024"), ("memory_file", "/dev/shm/larder")];
@@ -160,4 +161,17 @@ fn only_an_address_of_this_host_is_local() {
     for other in ["cache1", "10.0.0.1:11211", "tls:cache:1"] {
         assert!(!is_local(other), "{other}");
     }
+}
+
+#[test]
+fn open_files_are_asked_for_in_the_number_that_the_daemon_counted() {
+    let root = host();
+    let limit = |files| {
+        let text = format!("Max open files            {files}  {files}  files\n");
+        fs::write(root.path().join("proc/77/limits"), text).expect("it is written");
+        let checked = run_checks(&scene(&root, &[]), host::CHECKS);
+        checked.into_iter().find_map(|checked| checked.finding.filter(|_| checked.check == "open-files"))
+    };
+    assert!(limit(1051).is_none());
+    assert_eq!(limit(1050).expect("a finding").fix, "ulimit -n 1051, or LimitNOFILE=1051 in its unit");
 }

@@ -99,6 +99,7 @@ pub(super) fn resolve(
         user: raw.last(Setting::Opt(Id::User)).map(|given| given.text.clone()),
         pidfile: values.path(Id::Pidfile),
         verbosity: values.verbosity(),
+        open_files_wanted: 0,
         warnings,
         ignored: Config::without_effect(&raw),
         raw,

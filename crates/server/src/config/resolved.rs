@@ -178,6 +178,8 @@ pub struct Config {
     /// The verbosity of the log, 0 to 3.
     pub verbosity: u8,
 
+    /// Open files that all connections of `-c` and the daemon itself need; 0 until the start has counted them.
+    pub open_files_wanted: u64,
     /// To be printed at start, one a line.
     pub warnings: Vec<String>,
     /// Options given without effect, as `-f` or `-o hashpower`; for one line at `-v`.

@@ -22,6 +22,7 @@ pub fn raise(config: &mut Config) {
     let reserved = open + config.threads as u64 * PER_WORKER + config.ssd.len() as u64 * PER_FILE + SPARE;
     let reserved = reserved + if config.http.is_some() { HTTP } else { 0 };
     let wanted = u64::from(config.conn_limit) + reserved;
+    config.open_files_wanted = wanted;
     let may_open = raise_to(wanted);
     let served = may_open.saturating_sub(reserved).max(1);
     if served < u64::from(config.conn_limit) {

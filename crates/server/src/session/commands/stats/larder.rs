@@ -103,7 +103,7 @@ fn leases(shared: &Shared) -> [Number; 5] {
 }
 
 /// Returns the state of the SSD, the memory held for connections, and the outcome of the last restart.
-fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 16] {
+fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 17] {
     let restart_items = match shared.store.start() {
         Start::Warm { items, .. } => Some(items),
         Start::Cold(_) => None,
@@ -117,6 +117,7 @@ fn state(shared: &Shared, totals: &Totals, store: &Stats) -> [Number; 16] {
         ("conn_kicks_unread", totals.unread_kicks),
         ("conn_kicks_unsent", totals.unsent_kicks),
         ("conn_kicks_login", totals.login_kicks),
+        ("open_files_wanted", shared.config.open_files_wanted),
         ("requests_denied", totals.requests_denied),
         ("limits_allowed", totals.limits_allowed),
         ("limits_denied", totals.limits_denied),
