@@ -39,6 +39,7 @@ mod commands;
 pub mod crash;
 mod departures;
 mod error;
+mod forecast;
 mod header;
 mod index;
 mod policy;
@@ -58,6 +59,9 @@ pub use clock::{Expiry, Seconds};
 pub use commands::*;
 pub use departures::Departed;
 pub use error::OpenError;
+pub use forecast::{
+    Forecast, cleaning_factor, index_bytes_for, kept_index_bytes, ssd_bytes_for, ssd_bytes_of_record,
+};
 pub use header::{Cold, MadeFor};
 pub use index::hash::KeyHash;
 pub use policy::admission::Admission;

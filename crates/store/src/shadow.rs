@@ -44,6 +44,8 @@ pub use estimate::{Doubt, Estimate, PARTS, Seen};
 pub use set::{Axis, Point, Sample, Shadows};
 pub use trial::{Changes, Tried};
 
+pub(crate) use log::bytes_there;
+
 use items::{Item, Items, Place, SsdPlace, spread};
 use log::{At, Log};
 use queue::{Queue, Record};

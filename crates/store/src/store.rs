@@ -38,6 +38,7 @@ use sweep::Sweep;
 
 pub use ages::Ages;
 pub use dump::{Dump, Listed};
+pub(crate) use layout::{FIXED_INDEX_FILL_PERCENT, least_memory};
 pub use layout::{Geometry, LOG_RECORD_BYTES_MAX};
 pub use listing::ListedItem;
 pub use open::{MemoryFile, Start};

@@ -29,7 +29,7 @@ const READMITTED: usize = 2;
 
 /// Returns the bytes that a record takes on the SSD, with its part of what is wasted at the ends of pages, and of write
 /// buffers of so many bytes.
-fn bytes_there(bytes: u32, write_buffer_bytes: f64) -> f64 {
+pub(crate) fn bytes_there(bytes: u32, write_buffer_bytes: f64) -> f64 {
     let bytes = f64::from(bytes);
     if bytes > SPREAD_PAGES * CONTENT_BYTES {
         return ((bytes + PAGE_BYTES - CONTENT_BYTES) / PAGE_BYTES).ceil() * PAGE_BYTES;

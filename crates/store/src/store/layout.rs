@@ -88,8 +88,8 @@ const RAM_BYTES_MIN: u64 = MIB;
 const SHARD_RAM_BYTES: u64 = 4 * MIB;
 const SHARD_ITEMS: u64 = 1024;
 const SHARDS_MAX: u64 = 256;
-/// The fill that the index is sized for, in percent; it reaches more before anything gives way.
-const INDEX_FILL_PERCENT: u64 = 94;
+/// The fill that an index which keeps its size is made for, in percent; it reaches more before anything gives way.
+pub(crate) const FIXED_INDEX_FILL_PERCENT: u64 = 94;
 const BUCKET_BYTES: u64 = 64;
 const BUCKET_ENTRIES: u64 = 8;
 /// RAM, too, has an index for items of this size, as small as memcached's smallest common ones.
@@ -129,7 +129,7 @@ fn check_limits(sizes: &Sizes) -> Result<(), OpenError> {
 fn index_bytes(sizes: &Sizes, buffer_bytes: u64) -> (u64, u64) {
     let (memory, item) = (sizes.memory_bytes, u64::from(sizes.item_bytes.max(16)));
     let ssd_bytes = u64::from(sizes.ssd_segments) * SEGMENT_BYTES;
-    let index_for = |entries: u64| entries * BUCKET_BYTES / BUCKET_ENTRIES * 100 / INDEX_FILL_PERCENT;
+    let index_for = |entries: u64| entries * BUCKET_BYTES / BUCKET_ENTRIES * 100 / FIXED_INDEX_FILL_PERCENT;
     // What the SSD's part of the index leaves is for items in RAM, which need entries too.
     let ram_entries = memory.saturating_sub(buffer_bytes + index_for(ssd_bytes / item)) / item;
     let entries = (ssd_bytes / item + ram_entries).max(memory / RAM_ITEM_BYTES);
@@ -190,6 +190,17 @@ fn segment_bytes(ssd_bytes: u64, ram_bytes_a_shard: u64) -> u64 {
         0 => RAM_SEGMENT_BYTES,
         _ => 1 << (ram_bytes_a_shard / 64).clamp(16 << 10, 256 << 10).ilog2(),
     }
+}
+
+/// Returns the least memory, in bytes and whole MiB, that is enough: `None` if none that can be addressed is.
+pub(crate) fn least_memory(is_enough: impl Fn(u64) -> bool) -> Option<u64> {
+    // More memory is more RAM, but where write buffers or shards become larger: the few steps at the end.
+    let (mut low, mut high) = (0, RAM_BYTES_MAX / MIB);
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if is_enough(middle * MIB) { high = middle } else { low = middle }
+    }
+    (high..high + 64).find(|&mib| is_enough(mib * MIB)).map(|mib| mib * MIB)
 }
 
 impl Layout {
@@ -257,17 +268,10 @@ impl Layout {
     /// Returns the least memory, in whole MiB, that leaves `ram_bytes` for items in RAM: `None` if none that can
     /// be addressed does.
     pub(crate) fn memory_for(sizes: &Sizes, ram_bytes: u64) -> Option<u64> {
-        let is_enough = |mib: u64| {
-            let layout = Layout::new(&Sizes { memory_bytes: mib * MIB, ..sizes.clone() });
+        least_memory(|memory_bytes| {
+            let layout = Layout::new(&Sizes { memory_bytes, ..sizes.clone() });
             layout.is_ok_and(|layout| u64::from(layout.segments) * layout.segment_bytes as u64 >= ram_bytes)
-        };
-        // More memory is more RAM, but where write buffers or shards become larger: the few steps at the end.
-        let (mut low, mut high) = (0, RAM_BYTES_MAX / MIB);
-        while low + 1 < high {
-            let middle = low + (high - low) / 2;
-            if is_enough(middle) { high = middle } else { low = middle }
-        }
-        (high..high + 64).find(|&mib| is_enough(mib)).map(|mib| mib * MIB)
+        })
     }
 
     /// All of it, to compare with another; what is reserved behind the arena shows in a file's length.
