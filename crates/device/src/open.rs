@@ -185,6 +185,11 @@ impl FileOptions {
         let count = self.share.map_or(1, |(_, count)| count);
         slice_bytes(total_bytes, count).saturating_sub(HEADER_BYTES)
     }
+
+    /// Returns the bytes of a file of one process that has `data_bytes` of data behind its header.
+    pub fn total_bytes(data_bytes: u64) -> u64 {
+        data_bytes.next_multiple_of(PAGE_BYTES as u64) + HEADER_BYTES
+    }
 }
 
 /// Returns the bytes of one of `count` equal slices.

@@ -25,6 +25,7 @@ mod layer;
 mod listen;
 mod option;
 mod options;
+mod plan;
 mod resolve;
 mod resolved;
 mod settings;
@@ -48,6 +49,7 @@ pub use layer::Origin;
 pub use listen::{Listen, ListenTls, Protocol};
 pub use option::{Effect, Fallback, Group, Id, Kind, Opt};
 pub use options::OPTIONS;
+pub use plan::PlanRequest;
 pub use resolved::{Config, Io, Personality, TcpPort, UnixSocket};
 pub use show::{ShownValue, values_of};
 pub use ssd::{SsdPath, SsdShare};
@@ -96,6 +98,8 @@ pub enum Command {
     Run(Box<Config>),
     /// Print this text to standard output and end with exit code 0.
     Print(String),
+    /// Print this plan, and end.
+    Plan(PlanRequest),
 }
 
 /// Reads command line, environment and file, and resolves them.
@@ -111,8 +115,12 @@ pub fn load(surroundings: &Surroundings) -> Result<Command, ConfigError> {
         Asked::Version => return Ok(Command::Print(help::versions())),
         Asked::License => return Ok(Command::Print(help::licence())),
         Asked::PrintExample => return Ok(Command::Print(show::example())),
-        Asked::Run | Asked::PrintConfig => {}
+        Asked::Plan(_) => plan::check(&flags)?,
+        Asked::Run | Asked::PrintConfig => plan::check_without(&flags)?,
     }
+    let is_json = flags
+        .last(layer::Setting::Opt(Id::Json))
+        .is_some_and(|given| values::switch(&given.text) == Ok(true));
     let mut environment = Layer::default();
     let warnings = sources::environment(&surroundings.variables, &mut environment)?;
     let given = environment.under(flags);
@@ -126,7 +134,11 @@ pub fn load(surroundings: &Surroundings) -> Result<Command, ConfigError> {
     if asked == Asked::PrintConfig {
         return Ok(Command::Print(show::config(&config)));
     }
-    Ok(Command::Run(Box::new(config)))
+    let config = Box::new(config);
+    Ok(match asked {
+        Asked::Plan(words) => Command::Plan(PlanRequest { words, is_json, config }),
+        _ => Command::Run(config),
+    })
 }
 
 impl Config {
@@ -139,7 +151,9 @@ impl Config {
         let args = args.into_iter().map(Into::into).collect();
         match load(&Surroundings { args, variables: BTreeMap::new(), cores: 1 })? {
             Command::Run(config) => Ok(*config),
-            Command::Print(_) => Err(ConfigError::Usage("this asks to print, not to run".to_string())),
+            Command::Print(_) | Command::Plan(_) => {
+                Err(ConfigError::Usage("this asks to print, not to run".to_string()))
+            }
         }
     }
 }

@@ -8,7 +8,8 @@
 //! worker has news for), [`roster`] (the list of connections), [`budget`] (the bound on the memory of all workers),
 //! [`http`] and [`metrics`] (what operators read), [`wear`] (what was written to the SSD over its life), [`shadows`]
 //! and [`curves`] (what caches of other sizes would miss), [`service`] and [`supervision`] (the service manager, and
-//! what it is told), [`log`] (lines on standard error). Imports point to the right only:
+//! what it is told), [`log`] (lines on standard error), [`plan`] (what a cache would take, without one).
+//! Imports point to the right only:
 //!
 //! ```text
 //!   daemon --> startup --> http --> metrics --> session --> shared --> auth, tls, clock, prefixes, roster
@@ -28,12 +29,14 @@ pub mod curves;
 pub mod daemon;
 pub mod histogram;
 pub mod http;
+pub mod json;
 pub mod latency;
 pub mod leases;
 pub mod listener;
 pub mod log;
 pub mod mail;
 pub mod metrics;
+pub mod plan;
 pub mod prefixes;
 pub mod process;
 pub mod roster;

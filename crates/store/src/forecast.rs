@@ -26,6 +26,8 @@ pub struct Forecast {
     pub ram_tier_bytes: u64,
     /// Whether the index keeps the size that it begins with.
     pub keeps_index: bool,
+    /// Whether the index has the size that it begins with.
+    pub has_first_index: bool,
     /// Bytes of a write buffer of the SSD.
     pub write_buffer_bytes: u32,
 }
@@ -49,6 +51,7 @@ impl Forecast {
             index_bytes,
             ram_tier_bytes: segments * u64::from(geometry.segment_bytes),
             keeps_index,
+            has_first_index: index_bytes == first,
             write_buffer_bytes: geometry.write_buffer_bytes,
         })
     }
@@ -82,22 +85,22 @@ pub fn kept_index_bytes(items: u64) -> u64 {
     bytes.min(u64::MAX.into()) as u64
 }
 
-/// Returns the bytes that a record of so many bytes takes on the SSD, with its part of what is left empty at the ends of
-/// pages and of write buffers.
+/// Returns the bytes that a record of so many bytes takes on the SSD, with its part of what is left empty at the ends
+/// of pages and of write buffers.
 pub fn ssd_bytes_of_record(record_bytes: u32, write_buffer_bytes: u32) -> f64 {
     bytes_there(record_bytes, f64::from(write_buffer_bytes.max(1)))
 }
 
 /// Returns the bytes of an SSD of which `live_bytes` take so many percent, beside the segments that are open or kept
-/// free. Whole segments; infinitely many bytes are the most that a number holds.
+/// free, in whole segments.
 pub fn ssd_bytes_for(live_bytes: f64, live_percent: f64) -> u64 {
     let segments = (live_bytes * 100.0 / live_percent / SEGMENT_BYTES as f64).ceil() as u64;
     let kept = STREAMS + reserved_segments(u32::try_from(segments).unwrap_or(u32::MAX));
     segments.saturating_add(kept as u64).saturating_mul(SEGMENT_BYTES)
 }
 
-/// Returns the bytes written for each byte that leaves RAM for the SSD, without the padding of pages, if live items take
-/// so many percent of the SSD and are overwritten at random. From 65 percent on it is that of 65.
+/// Returns the bytes written for each byte that leaves RAM for the SSD, without the padding of pages, if live items
+/// take so many percent of the SSD and are overwritten at random. From 65 percent on it is that of 65.
 pub fn cleaning_factor(live_percent: f64) -> f64 {
     let above = CLEANING.partition_point(|(percent, _)| *percent < live_percent);
     match (CLEANING.get(above.wrapping_sub(1)), CLEANING.get(above)) {

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_larder_global_optspecs
-    string join \n ssd= ssd-share= ssd-format ssd-write-limit= ssd-endurance= ssd-write-wait= ssd-admission= ssd-live-percent= index-memory= shadow-memory= item-size= conn-memory= lease-memory= io= http= http-token-file= http-open http-host= config= print-config p/port= U/udp-port= s/unix-socket= a/unix-mask= l/listen= insecure-listen cluster-nodes= cluster-srv= cluster-dns= c/conn-limit= b/listen-backlog= B/protocol= Y/auth-file= S/enable-sasl Z/enable-ssl t/threads= R/max-reqs-per-event= m/memory-limit= I/max-item-size= M/disable-evictions e/memory-file= state-file= k/lock-memory C/disable-cas A/enable-shutdown F/disable-flush-all X/disable-dumping W/disable-watch D/prefix-delimiter= d/daemon u/user= P/pidfile= v/verbose o/extended= h/help i/license V/version r/enable-coredumps f/slab-growth-factor= n/slab-min-size= L/enable-largepages N/napi-ids=
+    string join \n ssd= ssd-share= ssd-format ssd-write-limit= ssd-endurance= ssd-write-wait= ssd-admission= ssd-live-percent= index-memory= shadow-memory= item-size= conn-memory= lease-memory= io= http= http-token-file= http-open http-host= config= print-config plan= json p/port= U/udp-port= s/unix-socket= a/unix-mask= l/listen= insecure-listen cluster-nodes= cluster-srv= cluster-dns= c/conn-limit= b/listen-backlog= B/protocol= Y/auth-file= S/enable-sasl Z/enable-ssl t/threads= R/max-reqs-per-event= m/memory-limit= I/max-item-size= M/disable-evictions e/memory-file= state-file= k/lock-memory C/disable-cas A/enable-shutdown F/disable-flush-all X/disable-dumping W/disable-watch D/prefix-delimiter= d/daemon u/user= P/pidfile= v/verbose o/extended= h/help i/license V/version r/enable-coredumps f/slab-growth-factor= n/slab-min-size= L/enable-largepages N/napi-ids=
 end
 
 function __fish_larder_needs_command
@@ -45,6 +45,7 @@ complete -c larder -n "__fish_larder_needs_command" -l http -d 'serve metrics an
 complete -c larder -n "__fish_larder_needs_command" -l http-token-file -d 'answer only HTTP requests with the token in this file (Authorization: Bearer TOKEN); /healthz and /readyz need none; the file is read at each request' -r -F
 complete -c larder -n "__fish_larder_needs_command" -l http-host -d 'a name of this host that HTTP requests may be for; repeat it for several; addresses and localhost always are' -r -f
 complete -c larder -n "__fish_larder_needs_command" -l config -d 'read options from a TOML file whose keys are the long names' -r -F
+complete -c larder -n "__fish_larder_needs_command" -l plan -d 'print what RAM and SSD these items take, what is written and the command line for it, then exit: --plan \'500GB of 2KB sessions, 5m pages 30KB, ttl=24h\'; --ssd and --ssd-endurance go with it' -r -f
 complete -c larder -n "__fish_larder_needs_command" -s p -l port -d 'TCP port; -1 picks a free one, 0 switches TCP off (default: 11211)' -r -f
 complete -c larder -n "__fish_larder_needs_command" -s U -l udp-port -d 'accepted, but UDP is never served' -r -f
 complete -c larder -n "__fish_larder_needs_command" -s s -l unix-socket -d 'listen on a Unix socket instead of TCP' -r -F
@@ -75,6 +76,7 @@ complete -c larder -n "__fish_larder_needs_command" -s N -l napi-ids -d '' -r -f
 complete -c larder -n "__fish_larder_needs_command" -l ssd-format -d 'start with an empty SSD tier even if it holds other data, which is lost'
 complete -c larder -n "__fish_larder_needs_command" -l http-open -d 'let every host that reaches the address of --http read it without a token'
 complete -c larder -n "__fish_larder_needs_command" -l print-config -d 'print every value and where it comes from, then exit; --print-config=example prints a commented file for --config'
+complete -c larder -n "__fish_larder_needs_command" -l json -d 'print the plan as JSON'
 complete -c larder -n "__fish_larder_needs_command" -l insecure-listen -d 'listen on other addresses than loopback without authentication or TLS: every host that reaches the port reads and writes all items'
 complete -c larder -n "__fish_larder_needs_command" -s S -l enable-sasl -d 'let the users of -Y in over the binary protocol too, by SASL PLAIN'
 complete -c larder -n "__fish_larder_needs_command" -s Z -l enable-ssl -d 'speak TLS with every TCP connection, with the certificate of -o ssl_chain_cert; SIGHUP and the command refresh_certs read it again'

@@ -24,6 +24,8 @@ pub enum Id {
     HttpHost,
     Config,
     PrintConfig,
+    Plan,
+    Json,
     Port,
     UdpPort,
     UnixSocket,
@@ -220,7 +222,7 @@ impl Opt {
     /// Returns whether the environment can give it. The options that print and end belong to the command line
     /// alone.
     pub fn in_environment(&self) -> bool {
-        !matches!(self.id, Id::Help | Id::License | Id::Version | Id::PrintConfig)
+        !matches!(self.id, Id::Help | Id::License | Id::Version | Id::PrintConfig | Id::Plan | Id::Json)
     }
 
     /// Returns whether the file can give it: as the environment can, except for the name of the file.

@@ -100,6 +100,11 @@ pub const OPTIONS: &[Opt] = {
     opt(Id::PrintConfig, None, "print-config", Flag, NO, Larder,
         "print every value and where it comes from, then exit; --print-config=example prints a \
          commented file for --config"),
+    opt(Id::Plan, None, "plan", Text("WORDS"), unset("500GB of 2KB sessions, ttl=24h"), Larder,
+        "print what RAM and SSD these items take, what is written and the command line for it, then exit: \
+         --plan '500GB of 2KB sessions, 5m pages 30KB, ttl=24h'; --ssd and --ssd-endurance go with it"),
+    opt(Id::Json, None, "json", Flag, NO, Larder,
+        "print the plan as JSON"),
 
     opt(Id::Port, Some('p'), "port", number(-1, 65_535), Is("11211"), Network,
         "TCP port; -1 picks a free one, 0 switches TCP off"),

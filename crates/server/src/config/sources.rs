@@ -27,6 +27,8 @@ pub enum Asked {
     PrintConfig,
     /// The commented example file.
     PrintExample,
+    /// A plan for the items that these words describe.
+    Plan(String),
 }
 
 /// Reads the command line, without the program's name, into `layer`.
@@ -71,6 +73,10 @@ pub fn command_line(args: &[OsString], layer: &mut Layer) -> Result<Asked, Confi
             (Id::PrintConfig, Some(what)) => {
                 let message = format!("{flag}={what}: only --print-config and --print-config=example exist");
                 return Err(ConfigError::Usage(message));
+            }
+            (Id::Plan, Some(words)) => {
+                layer.add(opt, &words, Origin::Flag(flag))?;
+                asked = Asked::Plan(words);
             }
             (_, Some(text)) => layer.add(opt, &text, Origin::Flag(flag))?,
             (_, None) if opt.kind == Kind::Count => layer.add(opt, "1", Origin::Flag(flag))?,

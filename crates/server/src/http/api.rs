@@ -6,6 +6,7 @@ use larder_protocol::uri_encode;
 use crate::checks::examine;
 use crate::config::{COMPATIBLE_VERSION, ShownValue, VERSION, values_of};
 use crate::histogram::Times;
+use crate::json::{object, quoted};
 use crate::prefixes::PrefixCounts;
 use crate::session::{Lines, all_figures, mrc_figures};
 use crate::shared::Shared;
@@ -142,34 +143,12 @@ fn shown_times(times: &Times) -> String {
     ])
 }
 
-/// Returns an object of JSON, whose values are JSON already.
-pub(super) fn object<'a>(members: impl IntoIterator<Item = (&'a str, String)>) -> String {
-    let members: Vec<String> =
-        members.into_iter().map(|(name, value)| format!("{}:{value}", quoted(name))).collect();
-    format!("{{{}}}", members.join(","))
-}
-
 /// Returns a value of `stats` as it is if it is a number of JSON, else as a string.
 fn number_or_text(value: &str) -> String {
     let (whole, part) = value.split_once('.').unwrap_or((value, "0"));
     let is_whole = whole.parse::<u64>().is_ok_and(|number| number.to_string() == whole);
     let is_number = is_whole && !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { value.to_string() } else { quoted(value) }
-}
-
-/// Returns a string of JSON.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c < ' ' => quoted.push_str(&format!("\\u{:04x}", c as u32)),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]

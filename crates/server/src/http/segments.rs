@@ -2,7 +2,7 @@
 
 use larder_store::{SEGMENT_BYTES, SsdSurvey, Stats};
 
-use super::api::object;
+use crate::json::object;
 use crate::shared::Shared;
 
 /// The most parts by age that the SSD is divided into.

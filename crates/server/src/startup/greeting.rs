@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use larder_device::Bytes;
-use larder_store::{RECORD_ALIGN, RECORD_HEADER_BYTES, Stats};
+use larder_store::{RECORD_ALIGN, RECORD_HEADER_BYTES, Stats, index_bytes_for};
 
 use super::ssd::SsdTier;
 use super::{host, memory};
@@ -17,8 +17,8 @@ use crate::shared::Shared;
 /// pages.
 const FILL_PERCENT: u64 = 99;
 const INDEX_FILL_PERCENT: u64 = 95;
-/// What an item takes of an index that grows.
-const INDEX_BYTES_PER_ITEM: u64 = 9;
+/// What items take of an index is told of so many, since it is no whole number of bytes for one.
+const THOUSAND: u64 = 1000;
 /// What an entry takes of any index.
 const ENTRY_BYTES: u64 = 8;
 
@@ -114,12 +114,12 @@ fn items(config: &Config, stats: &Stats, ssd: &SsdTier) -> (u64, u64) {
     let record_bytes =
         (config.item_size_bytes + RECORD_HEADER_BYTES as u64).next_multiple_of(RECORD_ALIGN as u64);
     // An index that grows takes its memory from the items in RAM.
-    let (index_bytes, entry_bytes) = match stats.index_capacity < stats.index_capacity_max {
-        true => (stats.index_bytes, INDEX_BYTES_PER_ITEM),
+    let (index_bytes, thousands_bytes) = match stats.index_capacity < stats.index_capacity_max {
+        true => (stats.index_bytes, index_bytes_for(THOUSAND)),
         false => (0, 0),
     };
     let bytes = stats.ram_tier_bytes + index_bytes + ssd_bytes;
-    let fit = bytes / (record_bytes + entry_bytes) * FILL_PERCENT / 100;
+    let fit = bytes * THOUSAND / (record_bytes * THOUSAND + thousands_bytes) * FILL_PERCENT / 100;
     (fit, stats.index_capacity_max * INDEX_FILL_PERCENT / 100)
 }
 

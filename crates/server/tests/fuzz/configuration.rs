@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use larder_server::config::{Command, Surroundings, load};
+use larder_server::plan;
 
 use super::harness::Choices;
 
@@ -239,6 +240,9 @@ pub fn check(data: &[u8]) -> bool {
     let input = inputs.next();
     match load(&input) {
         Ok(Command::Print(text)) => assert!(!text.is_empty()),
+        Ok(Command::Plan(request)) => match plan::answer(&request, 40) {
+            Ok(text) | Err(text) => assert!(!text.is_empty()),
+        },
         Ok(Command::Run(config)) => {
             assert!(config.threads >= 1 && config.reqs_per_event >= 1 && config.conn_limit >= 1);
             assert!(config.conn_memory_bytes >= 1 << 20);
