@@ -15,7 +15,8 @@ mod words;
 
 use crate::config::PlanRequest;
 
-/// Returns the plan that a command line asks for, as text of at most `columns` columns, but for longer paths, or as JSON.
+/// Returns the plan that a command line asks for, as JSON or as text of at most `columns` columns, but for longer
+/// paths.
 ///
 /// # Errors
 /// The words are not understood, or no cache can be made for them; the sentence says what to do.

@@ -29,8 +29,8 @@ pub(super) fn check(flags: &Layer) -> Result<(), ConfigError> {
     match stray.map(|opt| format!("--{}", opt.long)).or(words) {
         None => Ok(()),
         Some(stray) => Err(ConfigError::Usage(format!(
-            "--plan works {stray} out, or does not depend on it: leave it out, and give the plan's command line \
-             what else you want; --ssd, --ssd-endurance and --json go with --plan"
+            "--plan works {stray} out, or does not depend on it: leave it out, and give the plan's command \
+             line what else you want; --ssd, --ssd-endurance and --json go with --plan"
         ))),
     }
 }
