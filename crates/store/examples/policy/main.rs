@@ -8,6 +8,7 @@
 //! It reads what `larder-bench workload` writes, and oracleGeneral of libCacheSim.
 
 mod look_aside;
+mod peers;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 use larder_store::{Admission, SEGMENT_BYTES};
 use lexopt::prelude::*;
 use look_aside::{LookAside, Op, Request, percent};
+use peers::Peer;
 
 const USAGE: &str = "\
 usage: policy TRACE [OPTIONS]
@@ -27,6 +29,7 @@ usage: policy TRACE [OPTIONS]
   --sample N        with auto, one key of N is in the sample: a power of two [1]
   --live-percent N  as larder's --ssd-live-percent [70]
   --first N         only so many requests
+  --peers           other caches' policies instead of the store's, all at once
   --json            one object instead of one line";
 
 /// The first bytes of what `larder-bench workload` writes.
@@ -45,6 +48,7 @@ struct Options {
     first: u64,
     sample: Option<u32>,
     json: bool,
+    peers: bool,
 }
 
 fn main() -> ExitCode {
@@ -84,6 +88,7 @@ fn options() -> Result<Options, String> {
         first: u64::MAX,
         sample: None,
         json: false,
+        peers: false,
     };
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
@@ -95,8 +100,12 @@ fn options() -> Result<Options, String> {
             }
             other => return Err(format!("{}\n{USAGE}", other.unexpected())),
         };
-        if name == "json" {
-            options.json = true;
+        match name.as_str() {
+            "json" => options.json = true,
+            "peers" => options.peers = true,
+            _ => {}
+        }
+        if name == "json" || name == "peers" {
             continue;
         }
         let value = parser.value().map_err(|error| error.to_string())?;
@@ -174,8 +183,12 @@ fn oracle(bytes: &[u8; 24], first_s: u32) -> Request {
 }
 
 fn run(options: &Options) -> Result<String, String> {
-    let said = |error: io::Error| error.to_string();
     let segments = options.ssd_bytes.saturating_sub(SUPERBLOCK_BYTES) / SEGMENT_BYTES;
+    if options.peers {
+        let mut peers = peers::all(options.ram_bytes, segments * SEGMENT_BYTES, options.item_bytes);
+        replay(options, |request| peers.iter_mut().for_each(|(_, peer)| peer.request(request)))?;
+        return Ok(report_peers(&peers, options.json));
+    }
     let mut cache = LookAside::new(
         options.ram_bytes,
         segments,
@@ -193,6 +206,14 @@ fn run(options: &Options) -> Result<String, String> {
         );
         cache.choose_admission(&config, scale)?;
     }
+    replay(options, |request| cache.request(request))?;
+    cache.store.check()?;
+    Ok(report(&cache, options.json))
+}
+
+/// Reads the trace, and hands over request by request.
+fn replay(options: &Options, mut each: impl FnMut(&Request)) -> Result<(), String> {
+    let said = |error: io::Error| error.to_string();
     let mut input = BufReader::with_capacity(1 << 20, File::open(&options.trace).map_err(said)?);
     let head: [u8; 16] = record(&mut input).map_err(said)?.ok_or("it is too short for a trace")?;
     let is_ours = head.starts_with(MAGIC);
@@ -207,10 +228,30 @@ fn run(options: &Options) -> Result<String, String> {
         };
         let Some(mut request) = request else { break };
         request.key_bytes = options.key_bytes.unwrap_or(request.key_bytes);
-        cache.request(&request);
+        each(&request);
     }
-    cache.store.check()?;
-    Ok(report(&cache, options.json))
+    Ok(())
+}
+
+/// A line for each peer, or one object with all of them.
+fn report_peers(peers: &[(&str, Peer)], json: bool) -> String {
+    let lines = peers.iter().map(|(name, peer)| {
+        let (counts, written) = (peer.counts, peer.ssd_bytes_written());
+        let hits = counts.hit_percent();
+        let in_ram = percent(counts.hits_ram, counts.gets);
+        match json {
+            true => format!(
+                "{{\"what\": \"{name}\", \"hit_percent\": {hits:.4}, \"ram_hit_percent\": {in_ram:.4}, \
+                 \"gets\": {}, \"sets\": {}, \"ssd_bytes_written\": {written}}}",
+                counts.gets, counts.sets
+            ),
+            false => format!(
+                "{name} hit_percent {hits:.2} ram_hit_percent {in_ram:.2} ssd_bytes_written {written}"
+            ),
+        }
+    });
+    let lines: Vec<_> = lines.collect();
+    if json { format!("{{\"peers\": [{}]}}", lines.join(", ")) } else { lines.join("\n") }
 }
 
 fn report(cache: &LookAside, json: bool) -> String {
