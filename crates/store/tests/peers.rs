@@ -8,8 +8,7 @@ mod peers;
 
 use look_aside::{Op, Request};
 
-/// Every fourth key returns after three others, and every key is new otherwise: each cache that has an SSD of a tenth of
-/// the stream hits what returns.
+/// Every fourth request is for the key of three requests before; all other keys are new.
 #[test]
 fn every_peer_hits_what_returns_soon() {
     for (name, mut peer) in peers::all(1 << 20, 64 << 20, 1_000) {
