@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Child;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,9 @@ const SLOW_CALLS: usize = 16;
 const SLOW_WORDS: usize = 4;
 const SLOW_MAX: u64 = 120;
 const SLOW_US: u64 = 10_000;
+
+/// Held by a test that judges who has run on the first processor.
+static FIRST_PROCESSOR: Mutex<()> = Mutex::new(());
 
 /// Keys of each process of a storm, which no other changes.
 const OWNED: u64 = 200;
@@ -222,6 +226,7 @@ fn waits_beside(slow: u64, mut disturb: impl FnMut(Pid, &L1)) -> Vec<u64> {
 
 #[test]
 fn a_wait_for_a_holder_that_stands_still_in_the_lock_is_counted() {
+    let _alone = FIRST_PROCESSOR.lock().unwrap_or_else(PoisonError::into_inner);
     let waits_us = waits_beside(5, |child, l1| {
         kill_process(child, Signal::STOP).expect("it runs");
         let holder = l1.writers();
@@ -238,6 +243,7 @@ fn a_wait_for_a_holder_that_stands_still_in_the_lock_is_counted() {
 
 #[test]
 fn a_wait_for_a_holder_that_is_given_no_processor_is_not_counted() {
+    let _alone = FIRST_PROCESSOR.lock().unwrap_or_else(PoisonError::into_inner);
     let hog = |_: Pid, _: &L1| {
         let busy = std::thread::spawn(|| {
             pin(None, 0);
