@@ -1,6 +1,6 @@
 //! S3-FIFO, after algorithm 1 of "FIFO queues are all you need for cache eviction" (Yang et al., SOSP 2023): a small
-//! queue of a tenth, a main queue, and the keys that left the small one. Here it governs the SSD behind an LRU in RAM. An
-//! item that goes from the small queue to the main one, or to the head of that, is written again.
+//! queue of a tenth, a main queue, and the keys that left the small one. Here it governs the SSD behind an LRU in RAM.
+//! An item that goes from the small queue to the main one, or to the head of that, is written again.
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,7 @@
-//! W-TinyLFU, after "TinyLFU: A Highly Efficient Cache Admission Policy" (Einziger, Friedman and Manes, ACM Transactions
-//! on Storage 2017): what leaves the window is admitted to the main part if it was requested more often of late than
-//! the item that would go. RAM is the window, the SSD the main part: segmented LRU, four fifths of it protected.
+//! W-TinyLFU, after "TinyLFU: A Highly Efficient Cache Admission Policy" (Einziger, Friedman and Manes, ACM
+//! Transactions on Storage 2017): what leaves the window is admitted to the main part if it was requested more often of
+//! late than the item that would go. RAM is the window, the SSD the main part: segmented LRU, four fifths of it
+//! protected.
 
 use super::lists::{Lists, Place};
 use super::{Held, Item, Tier};
