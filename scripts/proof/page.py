@@ -18,7 +18,8 @@ def write(out, page):
         if name in ELSEWHERE:
             other = ELSEWHERE[name][0]
             there = os.path.exists(os.path.join(out, f"{other}.md"))
-            figures = f"see [{other}]({other}.md)" if there else f"never run: `scripts/proof/{other}` makes it"
+            name_there = os.path.basename(other)
+            figures = f"see [{name_there}]({other}.md)" if there else f"never run: `scripts/proof/{name_there}` makes it"
         elif record and record["skipped"]:
             figures = f"skipped: {record['skipped']}"
         elif record and not (shown := understood(row, record)):

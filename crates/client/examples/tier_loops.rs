@@ -90,7 +90,7 @@ impl Store {
                 return Ok(is_hit);
             }
             Store::Tiered(tiered) => {
-                let found = tiered.get(key)?;
+                let found = tiered.get_reusing(key, std::mem::take(buffer))?;
                 match found.as_ref().map(|cached| cached.source) {
                     Some(Source::L1) => counts.near += 1,
                     Some(Source::Stale) => return Err("the server did not answer".into()),

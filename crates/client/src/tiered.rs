@@ -223,8 +223,12 @@ impl Tiered {
     }
 
     fn look(&self, key: &[u8]) -> Option<Copy> {
+        self.look_into(key, Vec::new())
+    }
+
+    /// Returns the entry with its value in `value`, whose memory is used again.
+    fn look_into(&self, key: &[u8], mut value: Vec<u8>) -> Option<Copy> {
         simulation::step();
-        let mut value = Vec::new();
         let mut hit = self.find(key, &mut value)?;
         let Use { is_fresh, is_usable, is_due } = self.judge(key, &hit);
         hit.is_fresh = is_fresh;

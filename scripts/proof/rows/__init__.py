@@ -14,21 +14,37 @@ should have served, or if misses were counted as reads.
 The machines are small, shared and virtual: rely on ratios, and take absolute figures as a rough guide. `make bench`
 measures all rows, `make bench ROW=S7` one of them."""
 
-# Made by a script of its own, which writes a page of its own.
+# Made by a script of its own, of the same name, which writes this page.
 ELSEWHERE = {
     "S12": (
         "hit-ratio",
         "hit ratio at equal RAM, relative to memcached, and at equal RAM and SSD, relative to extstore",
         "never below; 2 points better on at least half",
         "memcached, and its extstore",
-    )
+    ),
+    "C3": (
+        "scenarios/perl-tiers",
+        "the read-heavy loop of 28,579 B: both tiers, relative to the remote one alone; to the cache in shared memory alone",
+        "50 times as fast; 1.10 or less",
+        "the remote server, and shared memory",
+    ),
+    "C4": (
+        "scenarios/perl-tiers",
+        "the write-heavy loop: set and get in both tiers, beyond a set in the remote one alone",
+        "10 us or less",
+        "the remote server",
+    ),
 }
 
 _MODULES = (ssd_reads, ssd_cpu, memory, writes, retention, tail, ram, restart, fairness, overload)
 _ROWS = [row for module in _MODULES for row in module.ROWS]
-_ROWS += [Row(name, what, target, peer, None, None) for name, (_, what, target, peer) in ELSEWHERE.items()]
-# S6b follows S6.
-_SERVER = {row.name: row for row in sorted(_ROWS, key=lambda row: (int(row.name[1:].rstrip("b")), row.name))}
+_ELSEWHERE = [Row(name, what, target, peer, None, None) for name, (_, what, target, peer) in ELSEWHERE.items()]
+
+
+def _in_order(letter, rows):
+    """Rows by their names, with those made elsewhere; S6b follows S6."""
+    rows = [*rows, *(row for row in _ELSEWHERE if row.name.startswith(letter))]
+    return {row.name: row for row in sorted(rows, key=lambda row: (int(row.name[1:].rstrip("b")), row.name))}
 
 
 @dataclasses.dataclass
@@ -42,8 +58,8 @@ class Page:
 
 
 PAGES = [
-    Page("server", "The server's results", _INTRODUCTION, _SERVER),
-    Page("client", "The client's results", client.INTRODUCTION, {row.name: row for row in client.ROWS}),
+    Page("server", "The server's results", _INTRODUCTION, _in_order("S", _ROWS)),
+    Page("client", "The client's results", client.INTRODUCTION, _in_order("C", client.ROWS)),
 ]
 ROWS = {name: row for page in PAGES for name, row in page.rows.items()}
 

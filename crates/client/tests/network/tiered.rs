@@ -57,6 +57,23 @@ fn a_fresh_value_asks_no_server() {
 }
 
 #[test]
+fn a_hit_takes_the_memory_of_the_buffer_and_nothing_of_its_contents() {
+    for daemon in each(&[]) {
+        let tiered = host(&daemon, TieredOptions { fresh: LONG, ..options() });
+        let mut buffer = Vec::with_capacity(10_000);
+        for len in [0, 1, 9_000, 100] {
+            tiered.set(b"k", &vec![b'v'; len], Put::default()).expect("stored");
+            // From the server, and then from shared memory.
+            assert_eq!(tiered.get_reusing(b"k", vec![b'x'; 200]).unwrap().unwrap().value, vec![b'v'; len]);
+            let memory = buffer.as_ptr();
+            buffer = tiered.get_reusing(b"k", buffer).unwrap().unwrap().value;
+            assert_eq!((&buffer[..], buffer.as_ptr()), (&vec![b'v'; len][..], memory), "{}", daemon.name);
+        }
+        assert_eq!(tiered.get_reusing(b"none", buffer).unwrap(), None);
+    }
+}
+
+#[test]
 fn a_stale_value_is_sent_again_only_if_it_changed() {
     for daemon in each(&[]) {
         let (tiered, other) = (host(&daemon, options()), daemon.client(Options::default()));
