@@ -1,8 +1,9 @@
 //! Prints the median time of the cache's calls, for values of several sizes; with a number, how many reads that many
-//! processes do a second together while one call in a hundred stores; with `held` and a server, the median time of a
-//! read of a value whose changes that server announces, exact within so many milliseconds, or 0 for no such bound.
+//! processes do a second together while one call in a hundred stores, in one cache or, with `apart`, in one each; with
+//! `held` and a server, the median time of a read of a value whose changes that server announces, exact within so many
+//! milliseconds, or 0 for no such bound.
 //!
-//! `cargo run --release -p larder-client --example l1_times [PROCESSES | held SERVER WITHIN_MS]`
+//! `cargo run --release -p larder-client --example l1_times [PROCESSES | apart PROCESSES | held SERVER WITHIN_MS]`
 
 use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
@@ -21,19 +22,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         [] => times(),
-        ["load", millis] => load(Duration::from_millis(millis.parse()?)),
+        ["load", name, millis] => load(name, Duration::from_millis(millis.parse()?)),
         ["held", server, within_ms] => {
             let within = Duration::from_millis(within_ms.parse()?);
             println!("held {:.1} ns", held(server, Some(within).filter(|within| !within.is_zero()))?);
             Ok(())
         }
-        [processes] => together(processes.parse()?),
-        _ => Err("give nothing, a number of processes, or `held`, a server and milliseconds".into()),
+        [processes] => together(&vec![NAME.to_string(); processes.parse()?]),
+        ["apart", processes] => {
+            together(&(0..processes.parse()?).map(|nth: usize| format!("{NAME}-{nth}")).collect::<Vec<_>>())
+        }
+        _ => {
+            Err("give nothing, a number of processes, `apart` and one, or `held`, a server and milliseconds"
+                .into())
+        }
     }
 }
 
-fn open() -> Result<L1, larder_client::L1Error> {
-    L1Options::new().bytes(64 << 20).open(NAME)
+fn open(name: &str) -> Result<L1, larder_client::L1Error> {
+    L1Options::new().bytes(64 << 20).open(name)
 }
 
 fn entry(value: &[u8]) -> Entry<'_> {
@@ -125,8 +132,8 @@ fn hit(tiered: &Tiered, key: &[u8]) -> usize {
     usize::from(tiered.peek(black_box(key), |_, value| black_box(value).len()).is_some())
 }
 
-fn load(time: Duration) -> Result<(), Box<dyn std::error::Error>> {
-    let l1 = open()?;
+fn load(name: &str, time: Duration) -> Result<(), Box<dyn std::error::Error>> {
+    let l1 = open(name)?;
     let keys = keys();
     let mut value = Vec::new();
     let (since, mut calls, mut hits) = (Instant::now(), 0usize, 0usize);
@@ -145,18 +152,20 @@ fn load(time: Duration) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn together(processes: usize) -> Result<(), Box<dyn std::error::Error>> {
-    let l1 = open()?;
-    keys().iter().for_each(|key| _ = l1.set(key, &entry(&[7; 64])));
+/// Runs a process for each name, which is that of its cache.
+fn together(names: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     let program = std::env::current_exe()?;
-    let start = || Command::new(&program).args(["load", "1000"]).stdout(Stdio::piped()).spawn();
-    let children: Vec<Child> = (0..processes).map(|_| start()).collect::<Result<_, _>>()?;
+    let mut children: Vec<Child> = Vec::new();
+    for name in names {
+        let l1 = open(name)?;
+        keys().iter().for_each(|key| _ = l1.set(key, &entry(&[7; 64])));
+        children.push(Command::new(&program).args(["load", name, "1000"]).stdout(Stdio::piped()).spawn()?);
+    }
     let mut sum = 0.0;
     for child in children {
         let output = String::from_utf8(child.wait_with_output()?.stdout)?;
         sum += output.split(' ').next().unwrap_or_default().parse::<f64>()?;
     }
-    println!("{processes} processes: {sum:.0} calls a second, 99 in 100 of them reads");
-    L1Options::new().remove(NAME)?;
-    Ok(())
+    println!("{} processes: {sum:.0} calls a second, 99 in 100 of them reads", names.len());
+    Ok(names.iter().try_for_each(|name| L1Options::new().remove(name).map(drop))?)
 }
