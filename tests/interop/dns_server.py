@@ -18,16 +18,29 @@ def record(owner, kind, ttl, body):
     return owner + struct.pack(">HHIH", kind, 1, ttl, len(body)) + body
 
 
+def both_of_one_port():
+    """A listening socket, and one for datagrams. A port that is free for one of them may be taken for the other."""
+    for _ in range(20):
+        streams = socket.create_server(("127.0.0.1", 0))
+        datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            datagrams.bind(streams.getsockname())
+        except OSError:
+            streams.close()
+            datagrams.close()
+        else:
+            return streams, datagrams
+    raise OSError("no port is free for TCP and UDP")
+
+
 class DnsServer:
     """Answers for `name` with `records`, pairs of a host and a port, and for each host in `addresses`. `mode` says how."""
 
     def __init__(self, name):
         self.name, self.records, self.addresses, self.ttl = name, [], {}, 0
         self.mode, self.asked, self.asked_over_tcp = "well", 0, 0
-        self.datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.datagrams.bind(("127.0.0.1", 0))
-        self.port = self.datagrams.getsockname()[1]
-        self.streams = socket.create_server(("127.0.0.1", self.port))
+        self.streams, self.datagrams = both_of_one_port()
+        self.port = self.streams.getsockname()[1]
         for work in (self.serve_datagrams, self.serve_streams):
             threading.Thread(target=work, daemon=True).start()
 
