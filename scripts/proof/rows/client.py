@@ -117,7 +117,8 @@ def show_together(raw):
     ]
     figures = [
         Figure("two processes, relative to one", ratios, 1.8, is_most=False),
-        Figure("two with a cache each, relative to one", [one["apart"] / one["one"] for one in raw["rounds"]]),
+        Figure("two with a cache each, relative to one", [one["apart"] / one["one"] for one in raw["rounds"]], None),
+        Figure("two that share one, relative to those", [one["two"] / one["apart"] for one in raw["rounds"]], None),
     ]
     notes = ["Two processes with a cache each share nothing but the machine: their figure is what the host leaves of two cores."]
     return Shown(figures, [("", ["", "million calls/s"], rows)], notes)

@@ -87,7 +87,9 @@ def show(raw, cpu_most, p99_most=None):
 def measure_deep(lab):
     items = lab.items(ITEMS)
     with both(lab, items, "-m", 1024) as servers:
-        words = gets(items, VALUE_BYTES, 16, 32)
+        # A thread for each of the generator's cores: one alone cannot fill such a server.
+        threads = len(lab.client_cpus.split(",")) if lab.client_cpus else 1
+        words = [*gets(items, VALUE_BYTES, 16, 32), "-t", threads]
         return measure(lab, servers, {protocol: [*words, "-P", protocol] for protocol in ("text", "meta")})
 
 
