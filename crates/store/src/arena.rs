@@ -341,6 +341,19 @@ impl SharedRegion {
         }
     }
 
+    /// Lets the system make large pages of `at..at+len`, or has small ones there. Where it knows no advice for parts,
+    /// or has too many parts already, all of the region has small ones.
+    pub(crate) fn allow_large_pages(&self, at: usize, len: usize, allowed: bool) {
+        assert!(at.checked_add(len).is_some_and(|end| end <= self.bytes));
+        let advice = if allowed { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+        // SAFETY: inside the region (asserted), which is mapped; the advice changes no byte.
+        unsafe {
+            if madvise(self.start.as_ptr().add(at).cast(), len, advice).is_err() {
+                let _ = madvise(self.start.as_ptr().cast(), self.bytes, Advice::LinuxNoHugepage);
+            }
+        }
+    }
+
     /// Takes the memory of whole pages from the system again, where it may not be there when they are used.
     /// Returns whether it is there; what the pages hold stays.
     pub(crate) fn populate(&self, at: usize, len: usize) -> bool {

@@ -16,6 +16,7 @@
 //! record, is never written again, and can be pinned. There is no edge from reserved to zombie: a
 //! segment that was never adopted cannot be pinned.
 
+mod holes;
 mod log;
 pub(crate) mod recover;
 mod reservation;
@@ -30,6 +31,7 @@ use crate::arena::{Region, SharedRegion};
 use crate::crash::step;
 use crate::record::HEADER_BYTES;
 
+use holes::Holes;
 pub(crate) use log::LogParts;
 use reservation::Arrivals;
 pub(crate) use reservation::Reservation;
@@ -118,6 +120,8 @@ pub(crate) struct Pool {
     /// Segments whose memory has become part of an index, and how many these are.
     lent: Mutex<Vec<u32>>,
     lent_count: AtomicU32,
+    /// Where the withheld and the lent ones were.
+    holes: Mutex<Holes>,
     owners: AtomicU32,
 }
 
@@ -132,6 +136,7 @@ impl Pool {
         let count = meta.len();
         assert_eq!(owner_words.len(), count);
         assert!(segment_bytes.is_power_of_two() && memory.bytes() == count * segment_bytes);
+        let holes = Mutex::new(Holes::new(&memory));
         Arc::new(Pool {
             memory,
             owner_words,
@@ -145,6 +150,7 @@ impl Pool {
             limit: AtomicU32::new(count as u32),
             lent: Mutex::new(Vec::new()),
             lent_count: AtomicU32::new(0),
+            holes,
             owners: AtomicU32::new(FIRST_OWNER),
             meta,
         })

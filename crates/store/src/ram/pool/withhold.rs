@@ -10,6 +10,9 @@ use std::sync::atomic::Ordering::*;
 
 use super::{Pool, SegmentId};
 
+/// Free segments among which the one to lend is chosen: all of them, once the tier is full.
+const LOOKED_AT_MAX: usize = 64;
+
 impl Pool {
     /// Returns how many segments may be in use.
     pub(crate) fn limit(&self) -> u32 {
@@ -24,8 +27,8 @@ impl Pool {
     /// Lends a free segment to the index, and gives its memory back to the system. Returns `None` if no more than
     /// `spare` are free.
     ///
-    /// The one that has been free for longest is taken: while the tier fills for the first time those are its
-    /// last ones, so that large pages of memory stay whole.
+    /// One in a large page that has a hole already is taken, so that others stay whole; else the one that has been free
+    /// for longest: while the tier fills for the first time those are its last ones.
     pub(crate) fn lend(&self, spare: u32) -> Option<SegmentId> {
         let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
         let id = {
@@ -33,11 +36,14 @@ impl Pool {
             if free.len() <= spare as usize {
                 return None;
             }
-            let id = free.pop_front()?;
+            let holes = self.holes.lock().unwrap_or_else(PoisonError::into_inner);
+            let looked_at = free.iter().take(LOOKED_AT_MAX);
+            let beside = looked_at.copied().position(|id| holes.is_beside_one(self.start(SegmentId(id))));
+            let id = free.remove(beside.unwrap_or(0))?;
             self.free_count.store(free.len() as u32, Relaxed);
             id
         };
-        self.discard(SegmentId(id));
+        self.take_out(SegmentId(id));
         lent.push(id);
         self.lent_count.store(lent.len() as u32, Relaxed);
         Some(SegmentId(id))
@@ -50,6 +56,7 @@ impl Pool {
         let Some(id) = lent.pop().map(SegmentId) else { return };
         self.lent_count.store(lent.len() as u32, Relaxed);
         if self.populate(id) {
+            self.bring_back(id);
             self.push_free(id);
         } else {
             self.limit.fetch_sub(1, Relaxed);
@@ -64,6 +71,7 @@ impl Pool {
         free.retain(|&id| {
             let is_there = self.populate(SegmentId(id));
             if !is_there {
+                self.take_out(SegmentId(id));
                 self.limit.fetch_sub(1, Relaxed);
                 withheld.push(id);
             }
@@ -92,10 +100,23 @@ impl Pool {
         self.limit.store(limit, Relaxed);
         if withheld.len() > keep {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            free.extend(withheld.drain(keep..));
+            free.extend(withheld.drain(keep..).inspect(|&id| self.bring_back(SegmentId(id))));
             self.free_count.store(free.len() as u32, Relaxed);
         }
         true
+    }
+
+    /// Gives the memory of a segment back to the system, which does not fill the hole up again.
+    fn take_out(&self, id: SegmentId) {
+        let mut holes = self.holes.lock().unwrap_or_else(PoisonError::into_inner);
+        holes.open(self.start(id), self.segment_bytes, &self.memory);
+        self.discard(id);
+    }
+
+    /// Notes that a segment which was taken out is in use again.
+    fn bring_back(&self, id: SegmentId) {
+        let mut holes = self.holes.lock().unwrap_or_else(PoisonError::into_inner);
+        holes.close(self.start(id), self.segment_bytes, &self.memory);
     }
 
     /// Takes the memory of a segment from the system again. Returns false if there is none.
@@ -119,7 +140,7 @@ impl Pool {
                 self.free_count.store(free.len() as u32, Relaxed);
                 id
             };
-            self.discard(SegmentId(id));
+            self.take_out(SegmentId(id));
             withheld.push(id);
             taken += 1;
         }
