@@ -159,9 +159,12 @@ const INDEX_FILL_PERCENT_MIN: u64 = 70;
 
 /// The variance of a sample's bytes, as a multiple of what one item of the mean size would have: more if sizes differ
 /// more, and less since the shadow of the cache's own size is off alike.
-const ROOM_VARIANCE: f64 = 0.5;
+const ROOM_VARIANCE: f64 = 0.3;
 /// What of a segment of the SSD a shadow may count too much or too little.
-const SEGMENT_DOUBT: f64 = 0.04;
+const SEGMENT_DOUBT: f64 = 0.1;
+/// The part of the difference between two sizes by which a shadow may be wrong about it, without an SSD and with one.
+const RAM_MODEL: f64 = 0.02;
+const SSD_MODEL: f64 = 0.1;
 
 /// A cache of another size, imagined.
 pub struct Shadow {
@@ -287,7 +290,8 @@ impl Shadow {
 
     /// Returns what makes its counts unsure besides its choice of keys.
     pub fn doubt(&self) -> Doubt {
-        Doubt { room: self.room_doubt(), is_on_edge: self.log.is_on_edge() }
+        let model = if self.geometry.ssd_segments == 0 { RAM_MODEL } else { SSD_MODEL };
+        Doubt { room: self.room_doubt(), is_on_edge: self.log.is_on_edge(), model }
     }
 
     /// Returns by how much its room may be too large or too small for its sample, as a part of it.

@@ -4,7 +4,7 @@
 //!
 //! - other keys in the sample would have had other misses: told by the parts of the sample (jackknife);
 //! - the sample as a whole has a little too much or too little for its room, which moves all parts alike: told by the
-//!   number of its items, and how steep the curve is there;
+//!   number of its items, and how steep the curve is there and at the cache's own size;
 //! - shadows are simpler than a store, which matters the more, the more another size changes;
 //! - it may hang on little whether an SSD's live records are moved or dropped: told by the SSD's log.
 
@@ -19,9 +19,6 @@ const NORMAL_QUANTILE: f64 = 1.96;
 const MISSES_MIN: u64 = 100;
 /// What moving live records, or dropping them, changes of the misses: as much as was seen.
 const EDGE: f64 = 0.03;
-/// The part of the difference between two sizes by which shadows may be wrong about it: they are simpler than a store.
-const MODEL: f64 = 0.1;
-
 /// What a cache of another size would miss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -40,6 +37,8 @@ pub struct Doubt {
     pub room: f64,
     /// Whether it hangs on little if live records on the SSD are moved.
     pub is_on_edge: bool,
+    /// The part of the difference between two sizes by which it may be wrong, since it is simpler than a store.
+    pub model: f64,
 }
 
 /// What a shadow has seen.
@@ -73,10 +72,10 @@ impl Estimate {
         let real = misses as f64 / gets as f64;
         let of = |one: &Seen| {
             let (ratio, by_keys) = Estimate::ratio(&one.counts, &control.counts);
-            let by_room = NORMAL_QUANTILE * one.doubt.room * steepness(one, seen, control);
+            let by_room = NORMAL_QUANTILE * room_error(one, seen, control, ratio);
             let is_on_edge = one.doubt.is_on_edge || control.doubt.is_on_edge;
             let by_edge = if is_on_edge { EDGE * ratio } else { 0.0 };
-            let by_model = MODEL * (ratio - 1.0).abs();
+            let by_model = one.doubt.model * (ratio - 1.0).abs();
             // The real cache itself tells of its own size.
             let is_control = one.bytes == control.bytes;
             let error = if is_control { 0.0 } else { by_keys.hypot(by_room).hypot(by_model) + by_edge };
@@ -100,6 +99,17 @@ impl Estimate {
     }
 }
 
+/// Returns by how much a ratio of misses may be off since the sample has too much or too little for its room: the
+/// standard deviation. The smaller shadow's items are part of the larger one's, so what moves one moves the other, and
+/// what moves both alike does not change the ratio.
+fn room_error(one: &Seen, seen: &[Seen], control: &Seen, ratio: f64) -> f64 {
+    let (room, of_control) = (one.doubt.room, control.doubt.room);
+    let (a, b) =
+        (room * steepness(one, seen, control), ratio * of_control * steepness(control, seen, control));
+    let common = room.min(of_control) / room.max(of_control).max(f64::MIN_POSITIVE);
+    (a * a + b * b - 2.0 * common * a * b).max(0.0).sqrt()
+}
+
 /// Returns how much the misses change with the size, as multiples of the control's misses for each factor e of size:
 /// the steeper of the two slopes beside a shadow.
 fn steepness(one: &Seen, seen: &[Seen], control: &Seen) -> f64 {
@@ -121,11 +131,12 @@ fn sum(misses: &[u64; PARTS]) -> u64 {
 mod tests {
     use super::*;
 
+    const MODEL: f64 = 0.1;
     /// What shadows simplify, where a tenth of the gets misses and twice the size misses half of them.
     const OF_MODEL: f64 = MODEL * 0.5 * 0.1;
 
     fn seen(bytes: u64, misses: [u64; PARTS], room: f64) -> Seen {
-        let doubt = Doubt { room, is_on_edge: false };
+        let doubt = Doubt { room, is_on_edge: false, model: MODEL };
         Seen { bytes, counts: Counts { misses, ..Counts::default() }, doubt }
     }
 
@@ -158,8 +169,9 @@ mod tests {
         };
         assert!((width(0.0, 50) - 2.0 * OF_MODEL).abs() < 1e-9, "many items: {}", width(0.0, 50));
         assert_eq!(width(0.1, 100), 0.0, "a flat curve");
-        // Half of the misses for twice the size, and a tenth of that size: 0.1 x 0.05 / ln 2, twice 1.96 times.
-        let of_room = 0.0283_f64;
+        // Half of the misses for twice the size, and a tenth of that size: 0.1 x 0.05 / ln 2, twice 1.96 times; half
+        // of it is gone, since the same keys move the misses of the cache's own size, too.
+        let of_room = 0.0283_f64 / 2.0;
         assert!((width(0.1, 50) - of_room.hypot(2.0 * OF_MODEL)).abs() < 0.0001, "{}", width(0.1, 50));
         assert!(width(0.1, 25) > width(0.1, 50) && width(0.2, 50) > width(0.1, 50));
     }
