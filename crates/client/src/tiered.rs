@@ -67,8 +67,8 @@ pub struct TieredOptions {
     /// The longest that a read waits for another thread or process that fetches the same key; then it asks itself.
     /// 1 s by default.
     pub wait: Duration,
-    /// The longest that one host has to create a value while others wait for it; then they create it, too. In whole
-    /// seconds, 1 at least; 10 s by default.
+    /// The longest that one host has to create a value while others wait for it; then one of those creates it, and a
+    /// value that is created later than this is not stored. In whole seconds, 1 at least; 10 s by default.
     pub lease: Duration,
     /// Uses values for longer whose changes their server announces, as Larder does: they are as current as with a
     /// request for each. One process of the host listens, on a thread of its own. `None`, the default, for not at all.

@@ -74,7 +74,8 @@ impl Tiered {
     }
 
     /// Returns the value of a key. If there is none, calls `creator()` and stores what it returns for `expire` seconds:
-    /// one thread of all processes of all hosts does, while the others wait for at most `lease` seconds.
+    /// one thread of all processes of all hosts does, while the others wait. If it is killed or takes longer than
+    /// `lease` seconds, one other does. What it creates later than that is returned and not stored.
     #[pyo3(signature = (key, creator, expire=0))]
     fn get_or_create<'py>(
         slf: &Bound<'py, Self>,

@@ -14,6 +14,8 @@ use crate::simulation::{Fault, is_broken};
 /// Pauses between two looks at a value that another host creates.
 const PAUSE_MIN: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
+/// How much later than after its time a server may end a lease, since it counts whole seconds.
+const LEASE_LAG: Duration = Duration::from_secs(1);
 
 /// What the server said to one that would create the value.
 enum Answer {
@@ -27,9 +29,11 @@ enum Answer {
 
 impl Tiered {
     /// Returns the key's value. If there is none, creates one and stores it: one thread of the host does, and one host
-    /// of all, while the others wait for [`lease`](super::TieredOptions::lease) at most, or use a stale value. A value
-    /// whose key is deleted while it is created is returned and not stored. Where the server does not answer, a stale
-    /// value is returned, or a new one that is not stored.
+    /// of all, while the others wait or use a stale value. If that one is killed or takes longer than
+    /// [`lease`](super::TieredOptions::lease), the server lets one other create it, and the rest wait on, for two leases
+    /// and a second in all. A value whose creation takes longer than `lease`, or whose key is deleted meanwhile, is
+    /// returned and not stored. Where the server does not answer, a stale value is returned, or a new one that is not
+    /// stored.
     ///
     /// # Errors
     /// Those of `create` only.
@@ -94,7 +98,7 @@ impl Tiered {
         absent: impl Fn() -> Option<E>,
         create: impl FnOnce() -> Result<(Vec<u8>, u32), E>,
     ) -> Result<Cached, E> {
-        let until = now() + self.options.lease;
+        let until = now() + self.options.lease * 2 + LEASE_LAG;
         match self.look(key) {
             Some(copy) if copy.is_due => {
                 if let Ok(Some(cached)) = self.get_old(key, copy) {
@@ -150,7 +154,7 @@ impl Tiered {
                     sleep(pause.min(until.saturating_duration_since(now())));
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
-                // The other host was given up.
+                // Two in a row have not created it: whoever waits creates it for itself.
                 Ok(Answer::Wait { cas }) => return self.create_with(key, exptime, (cas, false), create),
                 Err(_) => return create().map(created),
             }
@@ -218,9 +222,10 @@ impl Tiered {
         };
         let is_kept = stored.is_some_and(|cas| {
             let life = Lifetime::of_item(&self.options_of(key), asking.asked_ms, seconds_left(put.exptime));
+            let is_over = life.is_over();
             let life = if asking.is_fed() { life.stale_at_once() } else { life };
             let entry = entry_of(&value, put.flags, cas, life);
-            self.l1.fill(&asking.ticket, key, &entry) == Stored::Yes
+            !is_over && self.l1.fill(&asking.ticket, key, &entry) == Stored::Yes
         });
         if !is_kept && !is_broken(Fault::RefusedCreationKeepsEntry) {
             // What is in shared memory may be older than what the server has.

@@ -31,6 +31,11 @@ impl Lifetime {
         Lifetime { asked_ms, fresh_until_ms, stale_until_ms }
     }
 
+    /// Returns whether the item was over as soon as it was stored.
+    pub(super) fn is_over(self) -> bool {
+        self.stale_until_ms <= self.asked_ms
+    }
+
     /// Of what a server said that it does not have.
     pub(super) fn of_absence(options: &TieredOptions, asked_ms: u64) -> Lifetime {
         let known = if is_broken(Fault::AbsenceAsFresh) { options.fresh } else { options.negative };

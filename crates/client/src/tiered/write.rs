@@ -34,6 +34,8 @@ impl Tiered {
         let is_kept = match stored {
             // Nothing is announced yet of what was stored just now: the next read asks for it.
             Ok(_) if asking.is_fed() => false,
+            // The clock of reads may lag behind the one by which it is over.
+            Ok(_) if life.is_over() => false,
             Ok(cas) => {
                 let entry = entry_of(value, put.flags, cas.unwrap_or(0), life);
                 self.l1.fill(&asking.ticket, key, &entry) == Stored::Yes
