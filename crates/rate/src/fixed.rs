@@ -10,10 +10,10 @@ pub(super) fn period(limit: &Limit, now_ns: u64) -> (u64, u64) {
 
 /// Judges by the count that includes this request.
 pub(super) fn judge(limit: &Limit, counted: u64, left_ns: u64) -> Verdict {
-    let is_allowed = counted <= limit.count();
+    let is_allowed = counted <= limit.count;
     Verdict {
         is_allowed,
-        remaining: limit.count().saturating_sub(counted),
+        remaining: limit.count.saturating_sub(counted),
         retry_after_ns: Some(if is_allowed { 0 } else { left_ns }),
         reset_after_ns: left_ns,
     }
@@ -38,7 +38,7 @@ pub(super) fn decide(
     let counted = before.saturating_add(cost);
     let verdict = judge(limit, counted, left_ns);
     if !verdict.is_allowed {
-        let remaining = limit.count().saturating_sub(before);
+        let remaining = limit.count.saturating_sub(before);
         return (Verdict { remaining, ..verdict }, None);
     }
     (verdict, Some(State::Fixed { period: number, count: counted }))

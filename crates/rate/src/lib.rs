@@ -36,7 +36,8 @@ pub enum Algorithm {
 /// So much in each period, counted in a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// How much may pass in a period. 0 counts as 1.
+    /// How much may pass in a period. With 0 nothing passes a window, and the bucket of [`Algorithm::Gcra`] refills as
+    /// with 1.
     pub count: u64,
     /// The period, from a millisecond to 366 days. Parts of a millisecond are rounded up.
     pub period: Duration,
@@ -77,7 +78,7 @@ impl Limit {
     pub fn cost_max(&self) -> u64 {
         match self.algorithm {
             Algorithm::Gcra { burst } => burst,
-            _ => self.count(),
+            _ => self.count,
         }
     }
 

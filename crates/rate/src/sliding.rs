@@ -24,7 +24,7 @@ pub(super) fn decide(
     // Rounded up: the rest of the last period never counts for less than its share.
     let still = share(before, period_ns - into_ns, period_ns);
     let counted = still.saturating_add(current).saturating_add(cost);
-    let is_allowed = counted <= limit.count();
+    let is_allowed = counted <= limit.count;
     let retry_after_ns =
         if is_allowed { 0 } else { wait_ns(limit, (before, current), (into_ns, period_ns), cost) };
     let used = if is_allowed { counted } else { counted - cost };
@@ -32,7 +32,7 @@ pub(super) fn decide(
     let reset_after_ns = if used == 0 { 0 } else { (period_ns - into_ns).saturating_add(period_ns) };
     let verdict = Verdict {
         is_allowed,
-        remaining: limit.count().saturating_sub(used),
+        remaining: limit.count.saturating_sub(used),
         retry_after_ns: Some(retry_after_ns),
         reset_after_ns,
     };
@@ -55,8 +55,8 @@ fn wait_ns(limit: &Limit, (before, current): (u64, u64), (into_ns, period_ns): (
         let kept = u128::from(room) * u128::from(period_ns) / u128::from(count.max(1));
         period_ns.saturating_sub(u64::try_from(kept).unwrap_or(u64::MAX))
     };
-    match limit.count().checked_sub(current.saturating_add(cost)) {
+    match limit.count.checked_sub(current.saturating_add(cost)) {
         Some(room) => faded_ns(before, room).saturating_sub(into_ns),
-        None => (period_ns - into_ns).saturating_add(faded_ns(current, limit.count().saturating_sub(cost))),
+        None => (period_ns - into_ns).saturating_add(faded_ns(current, limit.count.saturating_sub(cost))),
     }
 }

@@ -175,3 +175,12 @@ fn all(count: u64) -> [Limit; 3] {
     let period = Duration::from_secs(1);
     [Limit::fixed_window(count, period), Limit::sliding_window(count, period), Limit::gcra(count, period)]
 }
+
+#[test]
+fn a_limit_of_none_lets_nothing_pass() {
+    let period = Duration::from_secs(60);
+    for limit in [Limit::fixed_window(0, period), Limit::sliding_window(0, period), Limit::gcra(0, period)] {
+        assert_eq!(limit.decide(None, 1, 1), (Verdict::NEVER, None));
+        assert_eq!(limit.decide(None, 1, 0).0.remaining, 0);
+    }
+}
