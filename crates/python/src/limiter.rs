@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::arguments::{Keys, duration_of};
 use crate::client::Client;
 use crate::errors::of_client;
+use crate::l1::Shared;
 
 /// Whether a request may pass, and what a caller may tell its own client. True if it may.
 #[pyclass(frozen, module = "larder")]
@@ -57,7 +58,8 @@ impl Decision {
 }
 
 /// Counts against limits in the servers of a client. `on_failure` decides while they fail: "open" lets everything pass,
-/// "closed" nothing, "local" counts in this process.
+/// "closed" nothing, "local" counts in this process. With `denials`, a cache in shared memory or its name, a denied cost
+/// asks no server before it could pass, from any process of the host, and for `denials_max` seconds at most.
 #[pyclass(frozen, module = "larder")]
 pub struct Limiter {
     inner: limit::Limiter,
@@ -67,8 +69,14 @@ pub struct Limiter {
 #[pymethods]
 impl Limiter {
     #[new]
-    #[pyo3(signature = (client, on_failure="local"))]
-    fn new(client: &Client, on_failure: &str) -> PyResult<Self> {
+    #[pyo3(signature = (client, on_failure="local", *, denials=None, denials_max=10.0))]
+    fn new(
+        py: Python<'_>,
+        client: &Client,
+        on_failure: &str,
+        denials: Option<Shared>,
+        denials_max: f64,
+    ) -> PyResult<Self> {
         let on_failure = match on_failure {
             "open" => OnFailure::Open,
             "closed" => OnFailure::Closed,
@@ -78,10 +86,12 @@ impl Limiter {
                 return Err(PyValueError::new_err(message));
             }
         };
-        Ok(Limiter {
-            inner: limit::Limiter::new(client.inner().clone(), on_failure),
-            keys: client.keys().clone(),
-        })
+        let mut inner = limit::Limiter::new(client.inner().clone(), on_failure);
+        let max = duration_of("denials_max", denials_max)?;
+        if let Some(denials) = denials {
+            inner = inner.with_denials_in(denials.open(py)?.get().inner().clone(), max);
+        }
+        Ok(Limiter { inner, keys: client.keys().clone() })
     }
 
     /// Asks whether `cost` may pass where `count` may in each period of the clock.

@@ -137,6 +137,33 @@ def test_a_limit_passes_what_it_allows(server, nowhere):
         larder.Limiter(larder.Client(nowhere), "maybe")
 
 
+def test_a_limit_of_none_lets_nothing_pass(server):
+    limiter = larder.Limiter(larder.Client(server))
+    for check in (limiter.gcra, limiter.sliding_window, limiter.fixed_window):
+        assert not check(f"none:{check.__name__}", 0, 60.0)
+
+
+def test_a_denied_cost_asks_no_server_before_it_could_pass(server, l1):
+    client = larder.Client(server)
+    for check in ("gcra", "sliding_window", "fixed_window"):
+        deny = getattr(larder.Limiter(client, denials=l1), check)
+        assert deny("denied", 1, 3600.0)
+        assert not deny("denied", 1, 3600.0)
+        client.delete("denied", noreply=False)
+        decision = deny("denied", 1, 3600.0)
+        assert not decision and 0 < decision.retry_after <= 7200, "shared memory knows it"
+        anew = getattr(larder.Limiter(client, denials=l1), check)
+        assert not anew("denied", 1, 3600.0), "other processes, too"
+        assert getattr(larder.Limiter(client), check)("denied", 1, 3600.0), "the server has forgotten it"
+        brief = getattr(larder.Limiter(client, denials=l1, denials_max=0.1), check)
+        assert brief("brief", 1, 3600.0) and not brief("brief", 1, 3600.0)
+        client.delete("brief", noreply=False)
+        time.sleep(0.2)
+        assert brief("brief", 1, 3600.0), "it is kept for no longer than was said"
+        client.delete_many(["denied", "brief"], noreply=False)
+        l1.clear()
+
+
 def test_limits_hold_for_threads_of_one_key(server):
     import larder.limits
 

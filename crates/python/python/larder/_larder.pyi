@@ -172,7 +172,14 @@ class Decision:
 
 @final
 class Limiter:
-    def __new__(cls, client: Client, on_failure: Literal["open", "closed", "local"] = "local") -> Self: ...
+    def __new__(
+        cls,
+        client: Client,
+        on_failure: Literal["open", "closed", "local"] = "local",
+        *,
+        denials: L1 | str | None = None,
+        denials_max: float = 10.0,
+    ) -> Self: ...
     def fixed_window(self, key: _Key, count: int, period: float, cost: int = 1) -> Decision: ...
     def sliding_window(self, key: _Key, count: int, period: float, cost: int = 1) -> Decision: ...
     def gcra(
