@@ -8,7 +8,8 @@
 
 - `url`: a server, or a list of them.
 - `shared_memory`: the name of the cache in shared memory in front of them; none by default.
-- `fresh`: how many seconds a value in shared memory is used without asking its server, 1 by default.
+- `fresh`, `stale`, `negative`, `wait`, `early_percent`, `push`, `exact_within`: as in `larder.Tiered`; they need
+  `shared_memory`.
 - `expire`: how many seconds servers keep a value, 0 (the default) for ever. Longer than the region's own expiration.
 - `distributed_lock`: whether one of all hosts creates a value; false by default: one thread of this process does.
 - `lock_timeout`: after so many seconds another may take the lock of one that does not give it back; 30 by default, 0
@@ -18,6 +19,7 @@
 Values are stored as JSON, unless the region is given a `serializer` and a `deserializer`, such as pickle's.
 """
 
+import contextlib
 import json
 import random
 import secrets
@@ -29,22 +31,32 @@ from dogpile.cache import register_backend
 from dogpile.cache.api import NO_VALUE, BytesBackend, CacheMutex
 
 from ._larder import Client, Tiered
+from .exceptions import MemcacheServerError
 
 __all__ = ["LarderBackend", "LarderLock"]
 
 _PAUSE_MIN_S, _PAUSE_MAX_S = 0.005, 0.1
+_TIERED = ("fresh", "stale", "negative", "wait", "early_percent", "push", "exact_within")
 
 
 class LarderLock(CacheMutex):
-    """A lock that all clients of a server share: an item with the owner's token. It ends after `timeout` seconds."""
+    """A lock that all clients of a server share: an item with the owner's token. It ends after `timeout` seconds. While
+    the server fails, anyone has it if `ignore_exc` is true."""
 
-    def __init__(self, client: Client, key: str, timeout: int) -> None:
+    def __init__(self, client: Client, key: str, timeout: int, ignore_exc: bool = False) -> None:
         self._client = client
+        self._ignored = (MemcacheServerError,) if ignore_exc else ()
         self._key = f"{key}:lock"
         self._timeout = timeout
         self._token = b""
 
     def acquire(self, wait: bool = True) -> bool:
+        try:
+            return self._acquire(wait)
+        except self._ignored:
+            return True
+
+    def _acquire(self, wait: bool) -> bool:
         token = secrets.token_bytes(16)
         pause = _PAUSE_MIN_S
         while not self._client.add(self._key, token, self._timeout, noreply=False):
@@ -56,13 +68,16 @@ class LarderLock(CacheMutex):
         return True
 
     def release(self) -> None:
-        found, cas = self._client.gets(self._key)
-        # After the timeout it may be another's. One that changes between the two requests is left alone, too.
-        if found == self._token and cas is not None:
-            self._client.cas(self._key, b"", cas, expire=-1)
+        with contextlib.suppress(*self._ignored):
+            found, cas = self._client.gets(self._key)
+            # After the timeout it may be another's. One that changes between the two requests is left alone, too.
+            if found == self._token and cas is not None:
+                self._client.cas(self._key, b"", cas, expire=-1)
 
     def locked(self) -> bool:
-        return self._client.get(self._key) is not None
+        with contextlib.suppress(*self._ignored):
+            return self._client.get(self._key) is not None
+        return False
 
 
 def _dumps(value: Any) -> bytes:
@@ -79,9 +94,15 @@ class LarderBackend(BytesBackend):
         url = arguments["url"]
         name = arguments.get("shared_memory")
         options = {"breakers": name, **arguments.get("client", {})}
-        self._client = Client(url if isinstance(url, str) else list(url), **options)
-        fresh = arguments.get("fresh", 1.0)
-        self._cache = self._client if name is None else Tiered(name, self._client, fresh=fresh)
+        servers = url if isinstance(url, str) else list(url)
+        self._client = Client(servers, **options)
+        self._ignore_exc: bool = options.get("ignore_exc", False)
+        # A lock has to know whether it was refused or the server failed.
+        self._lock_client = Client(servers, **{**options, "ignore_exc": False})
+        tiered = {word: arguments[word] for word in _TIERED if word in arguments}
+        if name is None and tiered:
+            raise ValueError(f"{', '.join(tiered)}: these need shared memory; give `shared_memory` a name")
+        self._cache = self._client if name is None else Tiered(name, self._client, **tiered)
         self._expire: int = arguments.get("expire", 0)
         self._is_distributed: bool = arguments.get("distributed_lock", False)
         self._lock_timeout: int = arguments.get("lock_timeout", 30)
@@ -90,7 +111,9 @@ class LarderBackend(BytesBackend):
         return self._is_distributed and self._lock_timeout != 0
 
     def get_mutex(self, key: str) -> CacheMutex | None:
-        return LarderLock(self._client, key, self._lock_timeout) if self._is_distributed else None
+        if not self._is_distributed:
+            return None
+        return LarderLock(self._lock_client, key, self._lock_timeout, self._ignore_exc)
 
     def get_serialized(self, key: str) -> Any:
         return self._cache.get(key, NO_VALUE)
