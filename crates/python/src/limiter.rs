@@ -58,8 +58,8 @@ impl Decision {
 }
 
 /// Counts against limits in the servers of a client. `on_failure` decides while they fail: "open" lets everything pass,
-/// "closed" nothing, "local" counts in this process. With `denials`, a cache in shared memory or its name, a denied cost
-/// asks no server before it could pass, from any process of the host, and for `denials_max` seconds at most.
+/// "closed" nothing, "local" counts in this process. With `denials`, a cache in shared memory or its name, a denied
+/// cost asks no server before it could pass, from any process of the host, and for `denials_max` seconds at most.
 #[pyclass(frozen, module = "larder")]
 pub struct Limiter {
     inner: limit::Limiter,

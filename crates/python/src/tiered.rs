@@ -1,6 +1,7 @@
 //! The class `Tiered`: a `Client` with the cache in shared memory in front of it.
 
-use larder_client::{Push, TieredOptions};
+use larder_client::{Push, TieredOptions, Times};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::arguments::duration_of;
@@ -61,6 +62,35 @@ impl Tiered {
         self.l1.clone_ref(py)
     }
 
+    /// Returns this with other times for the keys that begin with `prefix`; of several prefixes the longest decides.
+    /// What is not given stays. All processes that use the shared memory must set the same.
+    #[pyo3(signature = (prefix, *, fresh=None, stale=None, negative=None))]
+    fn with_prefix(
+        slf: &Bound<'_, Self>,
+        prefix: &Bound<'_, PyAny>,
+        fresh: Option<f64>,
+        stale: Option<f64>,
+        negative: Option<f64>,
+    ) -> PyResult<Py<Self>> {
+        let wire = slf.as_super().get().keys().wire(prefix)?;
+        Self::changed(slf, |near| {
+            let times = times_of(near.times_of(&wire), fresh, stale, negative)?;
+            Ok(near.clone().with_prefix(&wire, times))
+        })
+    }
+
+    /// Returns this for calls that want fresher values, or take older ones, whatever the key. What is not given is as
+    /// for keys without a prefix of their own. An entry is found for no longer than the times of its key allow.
+    #[pyo3(signature = (*, fresh=None, stale=None, negative=None))]
+    fn using(
+        slf: &Bound<'_, Self>,
+        fresh: Option<f64>,
+        stale: Option<f64>,
+        negative: Option<f64>,
+    ) -> PyResult<Py<Self>> {
+        Self::changed(slf, |near| Ok(near.using(times_of(near.times_of(b""), fresh, stale, negative)?)))
+    }
+
     /// Returns the value of a key if shared memory has it fresh, else the default. Asks no server and never waits.
     #[pyo3(signature = (key, default=None))]
     fn peek<'py>(
@@ -103,4 +133,29 @@ impl Tiered {
         let cached = py.detach(|| near.get_or_create_with(&wire, expire, create))?;
         client.codec().load(key, &cached.value, cached.flags)
     }
+}
+
+impl Tiered {
+    /// Returns the same with a cache that `change` makes of its own.
+    fn changed(
+        slf: &Bound<'_, Self>,
+        change: impl FnOnce(&larder_client::Tiered) -> PyResult<larder_client::Tiered>,
+    ) -> PyResult<Py<Self>> {
+        let py = slf.py();
+        let client = slf.as_super().get();
+        let near = client.near().ok_or_else(|| PyTypeError::new_err("this has no shared memory"))?;
+        let client = client.with_near(py, change(near)?);
+        let l1 = slf.get().l1.clone_ref(py);
+        Py::new(py, PyClassInitializer::from(client).add_subclass(Tiered { l1 }))
+    }
+}
+
+/// Returns times of which some are replaced by these seconds.
+fn times_of(times: Times, fresh: Option<f64>, stale: Option<f64>, negative: Option<f64>) -> PyResult<Times> {
+    let or = |name, given: Option<f64>, known| given.map_or(Ok(known), |seconds| duration_of(name, seconds));
+    Ok(Times {
+        fresh: or("fresh", fresh, times.fresh)?,
+        stale: or("stale", stale, times.stale)?,
+        negative: or("negative", negative, times.negative)?,
+    })
 }

@@ -211,6 +211,26 @@ def test_asyncio_has_every_call(server, l1):
     asyncio.run(main())
 
 
+def test_a_coroutine_creates_a_value_once(server, l1):
+    made = []
+
+    def create():
+        made.append(1)
+        time.sleep(0.1)
+        return b"made"
+
+    async def main():
+        client = larder.aio.Client(larder.Tiered(l1, larder.Client(server)))
+        assert set(await asyncio.gather(*(client.get_or_create("k", create, 60) for _ in range(20)))) == {b"made"}
+        assert len(made) == 1
+        with pytest.raises(TypeError, match="coroutine function"):
+            await client.get_or_create("k", main)
+        with pytest.raises(TypeError, match="larder.Tiered"):
+            await larder.aio.Client(larder.Client(server)).get_or_create("k", create)
+
+    asyncio.run(main())
+
+
 def test_asyncio_is_answered_by_shared_memory_while_the_server_hangs(server, l1, hanging):
     larder.Tiered(l1, larder.Client(server), fresh=600).set("k", b"v")
 

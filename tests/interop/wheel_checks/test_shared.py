@@ -32,6 +32,32 @@ def all_end_well(pids):
     return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids] == [0] * len(pids)
 
 
+def test_times_differ_by_prefix_and_by_call(server, l1):
+    other = larder.Client(server, default_noreply=False)
+    tiered = larder.Tiered(l1, larder.Client(server), fresh=0.3).with_prefix("long:", fresh=600)
+    tiered = tiered.with_prefix(b"long:not:", fresh=0.0, negative=600)
+    keys = ["short:k", "long:k", "long:not:k"]
+    for value in (b"old", b"new"):
+        other.set_many(dict.fromkeys(keys, value))
+        if value == b"old":
+            assert [tiered.get(key) for key in keys] == [b"old"] * 3
+    time.sleep(0.4)
+    assert [tiered.get(key) for key in keys] == [b"new", b"old", b"new"]
+    assert tiered.get("long:not:none") is None
+    other.set("long:not:none", b"new")
+    assert tiered.get("long:not:none") is None, "it is known that there is none"
+    assert tiered.get_many(keys)["long:k"] == b"old"
+    now = tiered.using(fresh=0.0)
+    assert isinstance(now, larder.Tiered) and now.l1.path == tiered.l1.path
+    assert now.peek("long:k") is None and tiered.peek("long:k") == b"old"
+    assert now.get("long:k") == b"new" and tiered.get("long:k") == b"new"
+    for words in ({"fresh": -1}, {"stale": float("nan")}):
+        with pytest.raises(ValueError, match="give seconds, 0 or more"):
+            tiered.using(**words)
+        with pytest.raises(ValueError, match="give seconds, 0 or more"):
+            tiered.with_prefix("long:", **words)
+
+
 def test_an_l1_keeps_bytes_of_all_sizes(l1):
     for size in (0, 1, 100, 9_000, 1_000_000):
         assert l1.set("k", b"x" * size)

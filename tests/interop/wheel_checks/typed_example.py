@@ -39,8 +39,9 @@ def limits(limiter: larder.Limiter) -> float:
 async def use_asyncio(client: larder.Client) -> bytes:
     async with larder.aio.Client(client) as cache:
         await cache.set("async", b"value", noreply=False)
+        made: bytes = await cache.get_or_create("async-made", lambda: b"value", 60)
         found: bytes = await cache.get("async")
-        return found
+        return found or made
 
 
 def main(server: str, name: str) -> None:
@@ -56,11 +57,12 @@ def main(server: str, name: str) -> None:
     other: bytes | int = l1.get("other", 7)
     busiest: int = max(l1.stats_by_process(), key=lambda row: row["hits"])["pid"]
     assert busiest > 0
-    tiered = larder.Tiered(l1, larder.Client([server, server], serde=Upper()), fresh=0.5)
+    tiered = larder.Tiered(l1, larder.Client([server, server], serde=Upper()), fresh=0.5).with_prefix("p:", fresh=9)
     made: str = tiered.get_or_create("made", lambda: "text", expire=60)
-    print(hit, other, made, tiered.l1.path, limits(larder.Limiter(tiered)))
+    print(tiered.using(fresh=0.1).get("k"))
+    print(hit, other, made, tiered.l1.path, limits(larder.Limiter(tiered, denials=l1, denials_max=2.0)))
     print(remember(larder.Client((server.split(":")[0], int(server.split(":")[1]))), "k", 60))
-    print(asyncio.run(use_asyncio(larder.Client(server))))
+    print(asyncio.run(use_asyncio(larder.Tiered(l1, larder.Client(server)))))
     try:
         larder.Client(server).get("k" * 300)
     except exceptions.MemcacheIllegalInputError as error:

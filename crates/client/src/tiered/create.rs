@@ -30,10 +30,10 @@ enum Answer {
 impl Tiered {
     /// Returns the key's value. If there is none, creates one and stores it: one thread of the host does, and one host
     /// of all, while the others wait or use a stale value. If that one is killed or takes longer than
-    /// [`lease`](super::TieredOptions::lease), the server lets one other create it, and the rest wait on, for two leases
-    /// and a second in all. A value whose creation takes longer than `lease`, or whose key is deleted meanwhile, is
-    /// returned and not stored. Where the server does not answer, a stale value is returned, or a new one that is not
-    /// stored.
+    /// [`lease`](super::TieredOptions::lease), the server lets one other create it, and the rest wait on, for two
+    /// leases and a second in all. A value whose creation takes longer than `lease`, or whose key is deleted meanwhile,
+    /// is returned and not stored. Where the server does not answer, a stale value is returned, or a new one that is
+    /// not stored.
     ///
     /// # Errors
     /// Those of `create` only.

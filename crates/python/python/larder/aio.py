@@ -1,6 +1,7 @@
 """The client for asyncio: calls that may wait run in threads, and what shared memory has is returned at once."""
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Executor
 from functools import partial
@@ -52,6 +53,15 @@ class Client:
         if wanted:
             found.update(await self._run(self.sync.get_many, wanted))
         return found
+
+    async def get_or_create(self, key: bytes | str, creator: Callable[[], Any], expire: int = 0) -> Any:
+        """As `larder.Tiered.get_or_create`. The creator is a plain function, and runs in a thread."""
+        if not isinstance(self.sync, Tiered):
+            raise TypeError("get_or_create needs shared memory; give larder.aio.Client a larder.Tiered")
+        if inspect.iscoroutinefunction(creator):
+            raise TypeError("the creator is a coroutine function; give a plain one, which runs in a thread")
+        found = self.sync.peek(key, _NOTHING)
+        return found if found is not _NOTHING else await self._run(self.sync.get_or_create, key, creator, expire)
 
     async def gets_many(self, keys: Iterable[Any]) -> dict[Any, tuple[Any, Any]]:
         return await self._run(self.sync.gets_many, list(keys))
