@@ -1,7 +1,9 @@
 //! `larder copy`: the items of one server to another.
 
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 
 use clap::Args;
 use serde::Serialize;
@@ -12,6 +14,7 @@ use crate::exit::{Failure, Outcome, Verdict, print, print_json};
 use crate::items::{Found, read, store};
 use crate::pace::Pace;
 use crate::screen::{Progress, stop_on_signals};
+use crate::server_clock::TimedServer;
 use crate::spool::{KeySpool, Keys, SpooledKey};
 use crate::transfer;
 use crate::units;
@@ -96,7 +99,12 @@ pub fn run(arguments: &CopyArguments) -> Outcome<Verdict> {
     }
     let stop = stop_on_signals();
     let mut progress = Progress::new(how.quiet);
-    let spool = KeySpool::collect(&from, &stop, &mut progress)?;
+    let (spool, from, to) = thread::scope(|scope| {
+        let watched = [&from, &to].map(|client| scope.spawn(|| TimedServer::watch(client)));
+        let spool = KeySpool::collect(&from, &stop, &mut progress)?;
+        let [from, to] = watched.map(|watched| watched.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        Outcome::Ok((spool, from, to))
+    })?;
     let ends = Ends { from: &from, to: &to, kept: *add };
     let copy = Copy { ends, pace: Pace::new(how.rate), counts: Counts::new(), stop: &stop };
     let look = || progress.show(|| copy.counts.tally().progress("copied", Some(spool.len())));
@@ -148,7 +156,7 @@ impl Copy<'_> {
     /// Returns the keys that the destination has no item for, and counts the others.
     fn missing<'k>(&self, keys: &'k Keys) -> Outcome<Vec<&'k SpooledKey>> {
         let mut missing = Vec::new();
-        for (key, is_there) in keys.iter().zip(self.ends.to.exist_many(keys)) {
+        for (key, is_there) in keys.iter().zip(self.ends.to.client.exist_many(keys)) {
             match is_there {
                 Ok(true) => self.counts.kept(),
                 // A key that cannot be asked for is refused when it is read.

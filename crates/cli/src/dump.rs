@@ -14,6 +14,7 @@ use crate::exit::{Outcome, Verdict};
 use crate::items::{Found, read};
 use crate::pace::Pace;
 use crate::screen::{Progress, stop_on_signals};
+use crate::server_clock::TimedServer;
 use crate::spool::{KeySpool, Keys};
 use crate::transfer;
 
@@ -42,10 +43,11 @@ pub fn run(arguments: &DumpArguments) -> Outcome<Verdict> {
     let mut progress = Progress::new(how.quiet);
     let writer = Mutex::new(DumpWriter::create(file)?);
     let spool = KeySpool::collect(&client, &stop, &mut progress)?;
+    let server = TimedServer::watch(&client);
     let (counts, pace) = (Counts::new(), Pace::new(how.rate));
     let work = |keys: Keys| {
         pace.wait(|| stop.load(Relaxed));
-        let found = read(&client, &keys)?;
+        let found = read(&server, &keys.iter().collect::<Vec<_>>())?;
         let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
         for found in found {
             match found {

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::connect::One;
 use crate::exit::{Failure, Outcome, Verdict, print, print_json};
-use crate::items::now_unix_ms;
 use crate::screen::{Progress, stop_on_signals, width};
+use crate::server_clock::now_unix_ms;
 use crate::spool::list;
 use crate::units::{show_bytes, show_seconds, show_whole};
 

@@ -1,11 +1,11 @@
 //! Items on their way: read from a server, and stored on another.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use larder_client::{Client, Error, Fetch, Fetched, Item, NewItem, Put};
 
 use crate::counts::Counts;
 use crate::exit::{Failure, Outcome};
+use crate::server_clock::{TimedServer, now_unix_ms};
+use crate::spool::SpooledKey;
 
 /// Exptimes beyond so many seconds, 30 days, are Unix times (memcached's rule).
 const RELATIVE_MAX_S: u64 = 2_592_000;
@@ -29,23 +29,25 @@ impl CacheItem {
         (self.key.len() + self.value.len()) as u64
     }
 
-    /// Returns the exptime that a server is to be given now: 0 never. `None` if the item has expired.
-    fn exptime(&self, now_unix_ms: u64) -> Option<i32> {
+    /// Returns the exptime that makes a server expire the item nearest to its time: 0 never. The server's clock shows
+    /// `now_s`; one without a clock is given what is left by this host's. `None` if the item has expired.
+    fn exptime(&self, server: &TimedServer<'_>, now_s: Option<u64>, now_unix_ms: u64) -> Option<i32> {
         let Some(expires_unix_ms) = self.expires_unix_ms else { return Some(0) };
-        // To the nearest second: a copy lives neither longer nor shorter on average.
-        let left_s = (expires_unix_ms.saturating_sub(now_unix_ms) + 500) / 1000;
+        let (at_s, left_s) = match now_s {
+            Some(now_s) => {
+                let at_s = server.server_s(expires_unix_ms);
+                (at_s, at_s.saturating_sub(now_s))
+            }
+            None => (expires_unix_ms / 1000, (expires_unix_ms.saturating_sub(now_unix_ms) + 500) / 1000),
+        };
+        // A Unix time has no rounding of its own, but a clock that stands in 1970 takes it for what is left.
+        let is_unix_time = at_s > RELATIVE_MAX_S && (now_s.is_some() || left_s > RELATIVE_MAX_S);
         match left_s {
             0 => None,
-            1..=RELATIVE_MAX_S => i32::try_from(left_s).ok(),
-            _ => Some(i32::try_from(expires_unix_ms / 1000).unwrap_or(i32::MAX)),
+            _ if is_unix_time => Some(i32::try_from(at_s).unwrap_or(i32::MAX)),
+            _ => i32::try_from(left_s).ok(),
         }
     }
-}
-
-/// Returns this host's time in Unix milliseconds.
-pub fn now_unix_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What a key had at its server.
@@ -65,19 +67,37 @@ pub enum Found {
 ///
 /// # Errors
 /// The server cannot be asked.
-pub fn read<K: AsRef<[u8]>>(client: &Client, keys: &[K]) -> Outcome<Vec<Found>> {
+pub fn read(server: &TimedServer<'_>, keys: &[&SpooledKey]) -> Outcome<Vec<Found>> {
     let fetch = Fetch { no_bump: true, ..Fetch::default() };
     let asked: Vec<(&[u8], Fetch)> = keys.iter().map(|key| (key.as_ref(), fetch)).collect();
-    let now_unix_ms = now_unix_ms();
-    let fetched = client.fetch_many(&asked).into_iter().zip(keys);
-    fetched.map(|(fetched, key)| found(client, key.as_ref(), fetched, now_unix_ms)).collect()
+    let (first_s, now_unix_ms) = (server.recent_s()?, now_unix_ms());
+    let fetched = server.client.fetch_many(&asked);
+    let between_s = first_s.zip(server.now_s()?);
+    let expires_unix_ms = |key: &SpooledKey, left_s: u64| match between_s {
+        Some(between_s) => server.host_ms(expires_s(key.expires_unix_s, left_s, between_s)),
+        None => now_unix_ms.saturating_add(left_s.saturating_mul(1000)),
+    };
+    let fetched = fetched.into_iter().zip(keys);
+    let found = |(fetched, key): (_, &&SpooledKey)| {
+        found(server.client, key.as_ref(), fetched, |left_s| expires_unix_ms(key, left_s))
+    };
+    fetched.map(found).collect()
+}
+
+/// Returns the second at which an item expires, by its server's clock, from the seconds that it has left. The server
+/// showed one of two seconds when it told them; where these differ, the expiry that it listed decides.
+fn expires_s(listed_s: u64, left_s: u64, (first_s, last_s): (u64, u64)) -> u64 {
+    let (earliest_s, latest_s) = (first_s.saturating_add(left_s), last_s.saturating_add(left_s));
+    // A worker of a server may tell what is left by the second before.
+    let is_near = (earliest_s.saturating_sub(1)..=latest_s.saturating_add(1)).contains(&listed_s);
+    if is_near { listed_s } else { u64::midpoint(earliest_s, latest_s) }
 }
 
 fn found(
     client: &Client,
     key: &[u8],
     fetched: larder_client::Result<Fetched>,
-    now_unix_ms: u64,
+    expires_unix_ms: impl Fn(u64) -> u64,
 ) -> Outcome<Found> {
     match fetched {
         Ok(Fetched::Found(item)) if is_stale(&item) => {
@@ -92,8 +112,7 @@ fn found(
         }
         Ok(Fetched::Found(Item { value, flags, ttl_s, cas, .. })) => {
             let left_s = ttl_s.and_then(|left_s| u64::try_from(left_s).ok());
-            let expires_unix_ms =
-                left_s.map(|left_s| now_unix_ms.saturating_add(left_s.saturating_mul(1000)));
+            let expires_unix_ms = left_s.map(expires_unix_ms);
             let item = CacheItem { key: key.to_vec(), value, flags, expires_unix_ms };
             Ok(Found::Item(item, cas.unwrap_or(0)))
         }
@@ -121,11 +140,11 @@ fn reason(error: Error) -> Outcome<String> {
 ///
 /// # Errors
 /// The server cannot be asked.
-pub fn store(client: &Client, items: &[CacheItem], add: bool, counts: &Counts) -> Outcome<()> {
-    let now_unix_ms = now_unix_ms();
+pub fn store(server: &TimedServer<'_>, items: &[CacheItem], add: bool, counts: &Counts) -> Outcome<()> {
+    let (now_s, now_unix_ms) = (server.recent_s()?, now_unix_ms());
     let (mut new, mut bytes) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
     for item in items {
-        match item.exptime(now_unix_ms) {
+        match item.exptime(server, now_s, now_unix_ms) {
             None => counts.gone(1),
             Some(exptime) => {
                 let put = Put { flags: item.flags, exptime };
@@ -134,7 +153,7 @@ pub fn store(client: &Client, items: &[CacheItem], add: bool, counts: &Counts) -
             }
         }
     }
-    for (stored, bytes) in client.store_many(&new, add).into_iter().zip(bytes) {
+    for (stored, bytes) in server.client.store_many(&new, add).into_iter().zip(bytes) {
         match stored {
             Ok(true) => counts.moved(bytes),
             Ok(false) => counts.kept(),
@@ -152,21 +171,76 @@ mod tests {
         CacheItem { key: b"k".to_vec(), value: Vec::new(), flags: 0, expires_unix_ms }
     }
 
+    const NOW_S: u64 = 1_800_000_000;
+    const NOW_MS: u64 = NOW_S * 1_000;
+
+    fn client() -> Client {
+        let server = "127.0.0.1:1".parse().expect("an address");
+        Client::new([server], larder_client::Options::default()).expect("a client")
+    }
+
     #[test]
-    fn an_expiry_becomes_an_exptime_that_servers_read_as_the_same_time() {
-        let now = 1_800_000_000_000;
-        assert_eq!(expiring(None).exptime(now), Some(0));
-        assert_eq!(expiring(Some(now + 1_000)).exptime(now), Some(1));
-        assert_eq!(expiring(Some(now + 2_592_000_000)).exptime(now), Some(2_592_000));
-        assert_eq!(expiring(Some(now + 2_592_001_000)).exptime(now), Some(1_802_592_001));
-        assert_eq!(expiring(Some(u64::MAX / 2)).exptime(now), Some(i32::MAX));
+    fn an_expiry_becomes_an_exptime_of_the_servers_own_clock() {
+        let client = client();
+        for lag_ms in [0, 3_600_000, -3_600_000] {
+            let server = TimedServer::lagging(&client, Some(lag_ms));
+            let now_s = NOW_S.saturating_add_signed(-lag_ms / 1_000);
+            let exptime = |left_ms: Option<u64>| {
+                let item = expiring(left_ms.map(|left_ms| NOW_MS + left_ms));
+                item.exptime(&server, Some(now_s), NOW_MS)
+            };
+            let at = |left_s| i32::try_from(now_s + left_s).ok();
+            assert_eq!(exptime(None), Some(0));
+            for left_s in [1, 2, 2_591_999, 2_592_000, 2_592_001] {
+                assert_eq!(exptime(Some(left_s * 1_000)), at(left_s), "{left_s}");
+                assert_eq!(exptime(Some(left_s * 1_000 + 499)), at(left_s), "{left_s}");
+                assert_eq!(exptime(Some(left_s * 1_000 + 500)), at(left_s + 1), "{left_s}");
+            }
+            assert_eq!(exptime(Some(u64::MAX / 2)), Some(i32::MAX));
+        }
+    }
+
+    #[test]
+    fn an_expiry_becomes_what_is_left_for_a_server_without_a_clock_or_in_1970() {
+        let client = client();
+        let server = TimedServer::lagging(&client, None);
+        let exptime = |left_ms| expiring(Some(NOW_MS + left_ms)).exptime(&server, None, NOW_MS);
+        assert_eq!(exptime(1_000), Some(1));
+        assert_eq!(exptime(2_592_000_000), Some(2_592_000));
+        assert_eq!(exptime(2_592_001_000), Some(1_802_592_001));
+        let lag_ms = NOW_MS as i64 - 50_000;
+        let in_1970 = TimedServer::lagging(&client, Some(lag_ms));
+        assert_eq!(expiring(Some(NOW_MS + 7_000)).exptime(&in_1970, Some(50), NOW_MS), Some(7));
+        assert_eq!(
+            expiring(Some(NOW_MS + 2_592_000_000)).exptime(&in_1970, Some(50), NOW_MS),
+            Some(2_592_050)
+        );
     }
 
     #[test]
     fn an_item_that_has_expired_is_never_stored_for_ever() {
-        let now = 1_800_000_000_000;
-        for expired in [now, now - 1, now + 499, 1] {
-            assert_eq!(expiring(Some(expired)).exptime(now), None, "{expired}");
+        let client = client();
+        for (lag_ms, now_s) in [(None, None), (Some(0), Some(NOW_S)), (Some(-5_000), Some(NOW_S + 5))] {
+            let server = TimedServer::lagging(&client, lag_ms);
+            for expired in [NOW_MS, NOW_MS - 1, NOW_MS + 499, 1] {
+                assert_eq!(expiring(Some(expired)).exptime(&server, now_s, NOW_MS), None, "{expired}");
+            }
         }
+    }
+
+    #[test]
+    fn a_second_that_begins_while_items_are_read_does_not_change_their_expiry() {
+        let expiry = NOW_S + 100;
+        for (told_at, first, last) in [(0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 0, 3), (0, 1, 1), (2, 2, 2)] {
+            let left_s = expiry - (NOW_S + told_at);
+            assert_eq!(
+                expires_s(expiry, left_s, (NOW_S + first, NOW_S + last)),
+                expiry,
+                "{told_at} {first} {last}"
+            );
+        }
+        // Touched since it was listed.
+        assert_eq!(expires_s(expiry, 5_000, (NOW_S, NOW_S)), NOW_S + 5_000);
+        assert_eq!(expires_s(0, 5_000, (NOW_S, NOW_S)), NOW_S + 5_000);
     }
 }

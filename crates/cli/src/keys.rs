@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::connect::One;
 use crate::exit::{Failure, Outcome, Verdict, output_failed};
-use crate::items::now_unix_ms;
 use crate::screen::stop_on_signals;
+use crate::server_clock::now_unix_ms;
 use crate::spool::list;
 use crate::units::{show_bytes, show_key, show_seconds};
 

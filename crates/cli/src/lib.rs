@@ -10,7 +10,7 @@
 //!     |        |                            |
 //!     |     transfer, spool, verify      figures, http   the list of keys and batches of items; what a server counts
 //!     |        |
-//!     |     items, dump_file                              items of a server, items of a file
+//!     |     items, dump_file, server_clock                items of a server, of a file; when they expire
 //!     v        v
 //!   connect, counts, pace, screen, units, exit            what they share
 //! ```
@@ -36,6 +36,7 @@ mod keys;
 mod pace;
 mod restore;
 mod screen;
+mod server_clock;
 mod spool;
 mod stat;
 mod top;

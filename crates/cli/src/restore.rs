@@ -10,9 +10,10 @@ use crate::copy::How;
 use crate::counts::Counts;
 use crate::dump_file::DumpReader;
 use crate::exit::{Failure, Outcome, Verdict, print};
-use crate::items::{CacheItem, now_unix_ms, store};
+use crate::items::{CacheItem, store};
 use crate::pace::Pace;
 use crate::screen::{Progress, stop_on_signals};
+use crate::server_clock::{TimedServer, now_unix_ms};
 use crate::transfer;
 use crate::units::{show_bytes, show_seconds, show_whole};
 
@@ -57,11 +58,12 @@ pub fn run(arguments: &RestoreArguments) -> Outcome<Verdict> {
         print(&format!("the dump is whole: {items} items, {bytes}, made {age} ago\n"))?;
         return Ok(Verdict::Fine);
     }
+    let server = TimedServer::watch(&client);
     let (counts, pace) = (Counts::new(), Pace::new(how.rate));
     let work = |items: Vec<CacheItem>| {
         pace.wait(|| stop.load(Relaxed));
         pace.moved(items.iter().map(CacheItem::bytes).sum());
-        store(&client, &items, *add, &counts)
+        store(&server, &items, *add, &counts)
     };
     let look = || progress.show(|| counts.tally().progress("restored", Some(items)));
     let end = transfer::run(usize::from(how.connections), DumpReader::open(file)?, work, &stop, look);

@@ -2,19 +2,21 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use larder_client::Client;
 use serde::Serialize;
 
 use crate::counts::line;
 use crate::exit::{Outcome, Verdict};
 use crate::items::{CacheItem, Found, read};
 use crate::screen::Progress;
+use crate::server_clock::TimedServer;
 use crate::spool::{KeySpool, Keys, SpooledKey};
 use crate::transfer;
 use crate::units::show_whole;
 
-/// Two servers count whole seconds that begin at different moments, and are asked one after the other.
-const EXPIRY_SLACK_MS: u64 = 2_500;
+/// A copy expires at the nearest second of its server, and memcached's clock skips a second now and then.
+const EXPIRY_SLACK_MS: u64 = 1_550;
+/// The same where a server does not show its clock: both count whole seconds that begin at different moments.
+const UNTIMED_SLACK_MS: u64 = 2_500;
 
 /// Which keys are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +39,9 @@ impl std::str::FromStr for Sample {
 #[derive(Clone, Copy, Debug)]
 pub struct Ends<'a> {
     /// Where items come from.
-    pub from: &'a Client,
+    pub from: &'a TimedServer<'a>,
     /// Where they go.
-    pub to: &'a Client,
+    pub to: &'a TimedServer<'a>,
     /// The destination's own items were kept, and may differ.
     pub kept: bool,
 }
@@ -132,14 +134,17 @@ pub fn compare(
 }
 
 fn compare_batch(ends: Ends<'_>, keys: &Keys, counters: &Counters) -> Outcome<()> {
-    let (from, to) = (read(ends.from, keys)?, read(ends.to, keys)?);
+    let (keys, slack_ms): (Vec<_>, _) = (keys.iter().collect(), ends.slack_ms());
+    let (from, to) = (read(ends.from, &keys)?, read(ends.to, &keys)?);
     for ((source, copy), listed) in from.into_iter().zip(to).zip(keys) {
         let counter = match (source, copy) {
-            (Found::Item(source, _), Found::Item(copy, _)) if are_equal(&source, &copy) => &counters.equal,
+            (Found::Item(source, _), Found::Item(copy, _)) if are_equal(&source, &copy, slack_ms) => {
+                &counters.equal
+            }
             (Found::Item(..), Found::Item(..)) if ends.kept => &counters.changed,
             (Found::Item(source, cas), copy) => match copy {
                 // It may have changed after it was read.
-                _ if has_changed(&source, cas, listed) || !is_there(ends.from, listed)? => &counters.changed,
+                _ if has_changed(ends, &source, cas, listed) || !is_there(ends, listed)? => &counters.changed,
                 Found::Item(..) => &counters.different,
                 Found::Gone | Found::Stale | Found::Refused(_) => &counters.missing,
             },
@@ -150,27 +155,35 @@ fn compare_batch(ends: Ends<'_>, keys: &Keys, counters: &Counters) -> Outcome<()
     Ok(())
 }
 
+impl Ends<'_> {
+    /// Returns how far apart the expiries of equal items may seem, in milliseconds.
+    fn slack_ms(&self) -> u64 {
+        let are_timed = self.from.has_clock() && self.to.has_clock();
+        if are_timed { EXPIRY_SLACK_MS } else { UNTIMED_SLACK_MS }
+    }
+}
+
 /// Returns whether the source's item was replaced or touched since it was listed, so that its copy may differ.
-fn has_changed(item: &CacheItem, cas: u64, listed: &SpooledKey) -> bool {
-    let listed_unix_ms = (listed.expires_unix_s > 0).then_some(listed.expires_unix_s.saturating_mul(1000));
-    cas != listed.cas || !expire_together(item.expires_unix_ms, listed_unix_ms)
+fn has_changed(ends: Ends<'_>, item: &CacheItem, cas: u64, listed: &SpooledKey) -> bool {
+    let listed_unix_ms = (listed.expires_unix_s > 0).then(|| ends.from.host_ms(listed.expires_unix_s));
+    cas != listed.cas || !expire_together(item.expires_unix_ms, listed_unix_ms, ends.slack_ms())
 }
 
 /// Returns whether the source still has the item that was listed.
-fn is_there(from: &Client, listed: &SpooledKey) -> Outcome<bool> {
-    let now = read(from, &[&listed.key])?;
-    Ok(matches!(now.as_slice(), [Found::Item(item, cas)] if !has_changed(item, *cas, listed)))
+fn is_there(ends: Ends<'_>, listed: &SpooledKey) -> Outcome<bool> {
+    let now = read(ends.from, &[listed])?;
+    Ok(matches!(now.as_slice(), [Found::Item(item, cas)] if !has_changed(ends, item, *cas, listed)))
 }
 
-fn are_equal(one: &CacheItem, other: &CacheItem) -> bool {
-    let expire_together = expire_together(one.expires_unix_ms, other.expires_unix_ms);
+fn are_equal(one: &CacheItem, other: &CacheItem, slack_ms: u64) -> bool {
+    let expire_together = expire_together(one.expires_unix_ms, other.expires_unix_ms, slack_ms);
     one.value == other.value && one.flags == other.flags && expire_together
 }
 
-fn expire_together(one: Option<u64>, other: Option<u64>) -> bool {
+fn expire_together(one: Option<u64>, other: Option<u64>, slack_ms: u64) -> bool {
     match (one, other) {
         (None, None) => true,
-        (Some(one), Some(other)) => one.abs_diff(other) <= EXPIRY_SLACK_MS,
+        (Some(one), Some(other)) => one.abs_diff(other) <= slack_ms,
         _ => false,
     }
 }
@@ -197,14 +210,14 @@ mod tests {
             expires_unix_ms,
         };
         let one = item(b"v", 1, Some(10_000));
-        assert!(are_equal(&one, &item(b"v", 1, Some(11_500))));
+        assert!(are_equal(&one, &item(b"v", 1, Some(11_500)), EXPIRY_SLACK_MS));
         for other in [
             item(b"w", 1, Some(10_000)),
             item(b"v", 2, Some(10_000)),
             item(b"v", 1, None),
             item(b"v", 1, Some(14_000)),
         ] {
-            assert!(!are_equal(&one, &other), "{other:?}");
+            assert!(!are_equal(&one, &other, EXPIRY_SLACK_MS), "{other:?}");
         }
     }
 }

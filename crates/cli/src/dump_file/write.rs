@@ -11,7 +11,8 @@ use super::{
     ITEM_BYTES, ITEMS, MAGIC, PAYLOAD_BYTES, PAYLOAD_CRC, VALUE_BYTES, crc, put,
 };
 use crate::exit::{Failure, Outcome};
-use crate::items::{CacheItem, now_unix_ms};
+use crate::items::CacheItem;
+use crate::server_clock::now_unix_ms;
 
 /// A dump that is being written. Dropping it removes the temporary file.
 #[derive(Debug)]
