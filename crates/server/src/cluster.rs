@@ -1,6 +1,7 @@
 //! The servers that share the keys, from a file or from DNS, as clients with auto-discovery ask for them. Servers do
 //! not know each other otherwise.
 
+mod lookups;
 mod message;
 mod resolver;
 mod srv;
@@ -12,7 +13,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use larder_protocol::{ClusterNode, cluster_reply};
 
+pub use lookups::LookupCounts;
+
 use crate::small_file;
+use lookups::Lookups;
 use resolver::Resolver;
 
 /// The most servers.
@@ -26,6 +30,7 @@ const UNKNOWN: &[u8] = b"SERVER_ERROR the servers of the cluster are not known y
 pub struct Cluster {
     source: Source,
     known: Mutex<Known>,
+    lookups: Lookups,
     /// Whether the servers are to be looked up now.
     is_due: Mutex<bool>,
     due: Condvar,
@@ -69,7 +74,13 @@ impl Cluster {
     }
 
     fn from(source: Source) -> Cluster {
-        Cluster { source, known: Mutex::default(), is_due: Mutex::new(false), due: Condvar::new() }
+        Cluster {
+            source,
+            known: Mutex::default(),
+            lookups: Lookups::new(),
+            is_due: Mutex::new(false),
+            due: Condvar::new(),
+        }
     }
 
     /// Reads the file, and returns the number of servers in it; `None` without a file. Names without an address are
@@ -99,6 +110,7 @@ impl Cluster {
         let resolver = server.map_or_else(Resolver::of_host, |server| Ok(Resolver::at(server)));
         let before = self.known().nodes.clone();
         let found = resolver.and_then(|resolver| srv::look_up(&resolver, name, &before));
+        self.lookups.count(found.is_ok());
         Some(match found {
             Ok(found) => {
                 let count = (found.nodes != before).then_some(found.nodes.len());
@@ -120,6 +132,16 @@ impl Cluster {
     /// Returns the reply to `config get cluster`.
     pub fn reply(&self) -> Arc<[u8]> {
         self.known().reply.clone()
+    }
+
+    /// Returns the number of servers that clients are told; 0 before they are known.
+    pub fn servers(&self) -> usize {
+        self.known().nodes.len()
+    }
+
+    /// Returns the look-ups in DNS; `None` if the servers come from a file.
+    pub fn lookups(&self) -> Option<LookupCounts> {
+        matches!(self.source, Source::Srv { .. }).then(|| self.lookups.counts())
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -9,6 +9,8 @@ const DROPPED_MAX: u64 = 1;
 const EVICTED_BY_INDEX_MAX: u64 = 1;
 /// Days of an SSD's life from which its end is near.
 const WEAR_DAYS_MIN: u64 = 180;
+/// Failed look-ups in a row from which DNS is no longer just late.
+const LOOKUPS_FAILED_MAX: u64 = 3;
 /// Days that a write limit is named for.
 const LASTING_DAYS: u64 = 3 * 365;
 
@@ -102,6 +104,7 @@ pub(super) const CHECKS: &[Check] = &[
         })?
     }),
     ("wear", wear),
+    ("cluster-dns", cluster_dns),
     ("no-memory", |scene| {
         let refused = scene.number("store_no_memory");
         let finding = format!("{} stores were refused for want of memory", show_whole(refused));
@@ -126,6 +129,25 @@ fn wear(scene: &Scene) -> Option<Finding> {
         0 => "give --ssd-admission returning; plan for a new device".to_string(),
         kb => format!("--ssd-write-limit {} makes it last {LASTING_DAYS} days at least", show_limit(kb)),
     };
+    warning(finding, why, fix)
+}
+
+fn cluster_dns(scene: &Scene) -> Option<Finding> {
+    let failed = scene.number("cluster_lookups_failed_in_a_row");
+    if failed < LOOKUPS_FAILED_MAX {
+        return None;
+    }
+    let fix =
+        "see the daemon's log, and dig SRV NAME with that of --cluster-srv; or give another --cluster-dns";
+    if scene.number("cluster_servers") == 0 {
+        let finding = format!("DNS has not named the servers of the cluster yet: {failed} look-ups failed");
+        return error(finding, "clients with auto-discovery are refused until it does", fix);
+    }
+    let age = show_seconds(scene.number("cluster_answer_age_seconds"));
+    let finding =
+        format!("DNS last named the servers of the cluster {age} ago: {failed} look-ups failed since");
+    let why =
+        "clients with auto-discovery keep those of before, also such as are gone, and learn of no new one";
     warning(finding, why, fix)
 }
 

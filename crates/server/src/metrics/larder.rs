@@ -34,6 +34,7 @@ pub(super) fn add(text: &mut Exposition, shared: &Shared, store: &Stats, ages: &
     }
     add_connections(text, shared, &totals);
     add_leases(text, shared);
+    add_cluster(text, shared);
     add_start(text, shared, store);
 }
 
@@ -250,6 +251,18 @@ fn add_leases(text: &mut Exposition, shared: &Shared) {
     text.single("larder_leases_announced_total", Counter, help, leases.announced);
     let help = "Those of them that ended because another lease took their place.";
     text.single("larder_leases_displaced_total", Counter, help, leases.displaced);
+}
+
+fn add_cluster(text: &mut Exposition, shared: &Shared) {
+    let Some(cluster) = &shared.cluster else { return };
+    let help = "Servers of the cluster that clients are told; 0 before they are known.";
+    text.single("larder_cluster_servers", Gauge, help, cluster.servers() as u64);
+    let Some(lookups) = cluster.lookups() else { return };
+    let help = "Look-ups of these servers in DNS by their result.";
+    let results = [("success", lookups.answered), ("failure", lookups.failed)];
+    text.labelled(("larder_cluster_lookups_total", Counter, help), "result", results);
+    let help = "Seconds since DNS last named these servers, or since the daemon's start.";
+    text.single("larder_cluster_answer_age_seconds", Gauge, help, lookups.answer_age.as_secs());
 }
 
 fn add_start(text: &mut Exposition, shared: &Shared, store: &Stats) {

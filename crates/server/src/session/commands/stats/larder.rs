@@ -19,7 +19,8 @@ pub(super) fn lines(shared: &Shared) -> Lines {
         .chain(life(shared))
         .chain(tiers(&totals, &store))
         .chain(state(shared, &totals, &store))
-        .chain(leases(shared));
+        .chain(leases(shared))
+        .chain(cluster(shared));
     lines.extend(numbers.map(|(name, value)| (name.into(), value.to_string())));
     lines.push(("ssd_admission".into(), shared.store.admission().name().to_string()));
     let per_day = wear::bytes_per_day(shared, store.ssd_bytes_written) as u64;
@@ -100,6 +101,21 @@ fn leases(shared: &Shared) -> [Number; 5] {
         ("leases_announced", leases.announced),
         ("leases_displaced", leases.displaced),
     ]
+}
+
+/// Returns the servers of the cluster, and the look-ups in DNS that name them. Without a cluster there are none.
+fn cluster(shared: &Shared) -> Vec<Number> {
+    let Some(cluster) = &shared.cluster else { return Vec::new() };
+    let mut numbers = vec![("cluster_servers", cluster.servers() as u64)];
+    if let Some(lookups) = cluster.lookups() {
+        numbers.extend([
+            ("cluster_lookups_answered", lookups.answered),
+            ("cluster_lookups_failed", lookups.failed),
+            ("cluster_lookups_failed_in_a_row", lookups.failed_in_a_row),
+            ("cluster_answer_age_seconds", lookups.answer_age.as_secs()),
+        ]);
+    }
+    numbers
 }
 
 /// Returns the state of the SSD, the memory held for connections, and the outcome of the last restart.
