@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use clap::Args;
 use larder_client::Error;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::connect::One;
 use crate::exit::{Failure, Outcome, Verdict, print, print_json};
 use crate::figures::stats;
+use crate::http::HttpSource;
 use crate::units::{show_bytes, show_whole};
 
 const GB: f64 = 1e9;
@@ -34,6 +36,8 @@ pub struct AdviseArguments {
     /// Print the numbers as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    http: HttpSource,
     #[command(flatten)]
     one: One,
 }
@@ -76,11 +80,14 @@ struct Cost {
 /// # Errors
 /// The server cannot be asked, estimates nothing, or not yet.
 pub fn run(arguments: &AdviseArguments) -> Outcome<Verdict> {
-    let lines = match stats(&arguments.one.client()?, "mrc") {
-        Err(Error::Refused { .. }) => {
-            return Err(Failure::of("the server estimates no other sizes: advise asks a Larder"));
-        }
-        lines => lines?,
+    let lines = match arguments.http.alone(&arguments.one)? {
+        Some(http) => lines_of(&http.json("/api/v1/mrc")?),
+        None => match stats(&arguments.one.client()?, "mrc") {
+            Err(Error::Refused { .. }) => {
+                return Err(Failure::of("the server estimates no other sizes: advise asks a Larder"));
+            }
+            lines => lines?,
+        },
     };
     let sizes = sizes(&Lines(lines), arguments).map_err(Failure::of)?;
     let best = cheapest(&sizes);
@@ -95,6 +102,19 @@ pub fn run(arguments: &AdviseArguments) -> Outcome<Verdict> {
 struct Advice<'a> {
     sizes: &'a [Size],
     cheapest: Option<&'a Size>,
+}
+
+/// Returns the lines of `stats mrc` that `/api/v1/mrc` shows as an object.
+fn lines_of(shown: &Map<String, Value>) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
+    let own = shown.iter().filter(|(_, value)| !value.is_array());
+    let mut lines: Vec<_> = own.map(|(name, value)| (name.clone(), text(value))).collect();
+    for point in shown.get("points").and_then(Value::as_array).into_iter().flatten() {
+        let [axis, times] = ["axis", "times"].map(|name| point.get(name).map(text).unwrap_or_default());
+        let members = point.as_object().into_iter().flatten();
+        lines.extend(members.map(|(name, value)| (format!("{axis}:{times}:{name}"), text(value))));
+    }
+    lines
 }
 
 /// The lines of `stats mrc`.
@@ -266,6 +286,18 @@ mod tests {
     fn prices(ram: &str, ssd: &str, miss: &str) -> AdviseArguments {
         let words = ["advise", "--price-ram", ram, "--price-ssd", ssd, "--cost-of-miss", miss];
         Verb::parse_from(words).arguments
+    }
+
+    #[test]
+    fn curves_over_http_are_the_lines_of_the_port() {
+        let shown = r#"{"state":"on","window_gets":9,"points":[
+            {"axis":"ram","times":0.25,"miss_ratio":0.5,"is_full":1},
+            {"axis":"ram","times":1,"miss_ratio":"unknown"}]}"#;
+        let lines = Lines(lines_of(&serde_json::from_str(shown).expect("an object")));
+        assert_eq!((lines.text("state"), lines.number("window_gets")), (Some("on"), Some(9.0)));
+        assert_eq!(lines.number("ram:0.25:miss_ratio"), Some(0.5));
+        assert_eq!(lines.text("ram:1:miss_ratio"), Some("unknown"));
+        assert_eq!(lines.prefixes().collect::<Vec<_>>(), ["ram:0.25", "ram:1"]);
     }
 
     fn lines(points: &[(&str, u64, u64, [&str; 3])]) -> Lines {

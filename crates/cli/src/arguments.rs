@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::config::SettingsOf;
 use crate::exit::{EXIT_CODES, Failure, report};
-use crate::{advise, copy, doctor, dump, hist, keys, restore, stat, top, what_if};
+use crate::{advise, config, copy, doctor, dump, hist, keys, restore, stat, top, what_if};
 
 /// The exit code of a wrong command line, as the daemon has it.
 const USAGE: u8 = 64;
@@ -41,6 +42,8 @@ enum Verb {
     WhatIf(what_if::WhatIfArguments),
     #[command(after_help = EXIT_CODES)]
     Doctor(doctor::DoctorArguments),
+    #[command(after_help = EXIT_CODES)]
+    Config(config::ConfigArguments),
 }
 
 /// Returns whether a word is a verb.
@@ -61,7 +64,7 @@ pub fn verbs() -> Vec<(String, String)> {
 }
 
 /// Runs the verb of a command line, and returns its exit code.
-pub fn run(args: &[OsString]) -> ExitCode {
+pub fn run(args: &[OsString], settings_of: SettingsOf) -> ExitCode {
     match Arguments::try_parse_from(args) {
         Ok(Arguments { verb }) => report(match verb {
             Verb::Copy(arguments) => copy::run(&arguments),
@@ -74,6 +77,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
             Verb::Advise(arguments) => advise::run(&arguments),
             Verb::WhatIf(arguments) => what_if::run(&arguments),
             Verb::Doctor(arguments) => doctor::run(&arguments),
+            Verb::Config(arguments) => config::run(&arguments, settings_of),
         }),
         Err(error) => {
             let is_wrong = error.use_stderr();

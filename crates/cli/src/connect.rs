@@ -9,6 +9,7 @@ use larder_client::{Client, Login, Options, Server, Tls, TlsOptions, Trust};
 use crate::exit::{Failure, Outcome};
 use crate::units;
 
+const SERVER_DEFAULT: &str = "127.0.0.1:11211";
 /// The largest value that a server can be told to accept.
 pub const VALUE_BYTES_MAX: usize = 1 << 30;
 /// What one batch may bring: one largest value, and the small ones around it.
@@ -44,9 +45,9 @@ pub struct Reach {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct One {
-    /// The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS
-    #[arg(long, short, value_name = "ADDRESS", default_value = "127.0.0.1:11211")]
-    pub server: String,
+    /// The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS [default: 127.0.0.1:11211]
+    #[arg(long, short, value_name = "ADDRESS")]
+    pub server: Option<String>,
     /// Log in with the first line of this file, USER:PASSWORD
     #[arg(long, value_name = "FILE")]
     pub login: Option<PathBuf>,
@@ -55,12 +56,17 @@ pub struct One {
 }
 
 impl One {
+    /// Returns its address.
+    pub fn address(&self) -> &str {
+        self.server.as_deref().unwrap_or(SERVER_DEFAULT)
+    }
+
     /// Returns a client of the server. It connects when it is used.
     ///
     /// # Errors
     /// The address, login or certificates cannot be used.
     pub fn client(&self) -> Outcome<Client> {
-        self.reach.client(&self.server, self.login.as_deref())
+        self.reach.client(self.address(), self.login.as_deref())
     }
 }
 

@@ -3,36 +3,40 @@
 mod host;
 mod server;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::connect::One;
 use crate::exit::{Outcome, Verdict, print, print_json};
 use crate::figures::{Figures, stats};
+use crate::http::HttpSource;
 use crate::screen::width;
 use host::Host;
 
 /// Checks a server and its host, and says what mends what it finds
 ///
 /// What the server counts is checked over its port; its host is checked if that is this one, by its process in /proc.
-/// The exit code is 2 if there are findings.
+/// With --http the daemon runs the checks itself, those of its host too. The exit code is 2 if there are findings.
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
     /// Check the host below this folder, which holds its proc and sys, instead of /
-    #[arg(long, value_name = "FOLDER", default_value = "/")]
+    #[arg(long, value_name = "FOLDER", default_value = "/", conflicts_with = "http")]
     root: PathBuf,
     /// Print all checks as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    http: HttpSource,
+    #[command(flatten)]
     one: One,
 }
 
 /// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Weight {
     /// Items are lost, or will be.
@@ -42,23 +46,23 @@ pub enum Weight {
 }
 
 /// What a check found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// How much it matters.
     pub weight: Weight,
     /// What is so.
     pub finding: String,
     /// Why it matters.
-    pub why: &'static str,
+    pub why: Cow<'static, str>,
     /// What mends it: a command, an option or a setting.
     pub fix: String,
 }
 
 /// One check and its outcome.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Checked {
     /// The check's name, one for each.
-    pub check: &'static str,
+    pub check: Cow<'static, str>,
     /// What it found; `None` if all is well.
     #[serde(flatten)]
     pub finding: Option<Finding>,
@@ -80,11 +84,16 @@ type Check = (&'static str, fn(&Scene) -> Option<Finding>);
 /// # Errors
 /// The server cannot be asked.
 pub fn run(arguments: &DoctorArguments) -> Outcome<Verdict> {
-    let client = arguments.one.client()?;
-    let figures = Figures::ask(&client)?;
-    let settings = stats(&client, "settings")?;
-    let root = is_local(&arguments.one.server).then_some(arguments.root.as_path());
-    let (checked, has_host) = examine(figures, settings, root);
+    let (checked, has_host) = match arguments.http.alone(&arguments.one)? {
+        Some(http) => (http.json("/api/v1/doctor")?, true),
+        None => {
+            let client = arguments.one.client()?;
+            let figures = Figures::ask(&client)?;
+            let settings = stats(&client, "settings")?;
+            let root = is_local(arguments.one.address()).then_some(arguments.root.as_path());
+            examine(figures, settings, root)
+        }
+    };
     let is_fine = checked.iter().all(|checked| checked.finding.is_none());
     if arguments.json {
         print_json(&checked)?;
@@ -117,7 +126,7 @@ fn examine(figures: Figures, settings: Vec<(String, String)>, root: Option<&Path
 }
 
 fn run_checks(scene: &Scene, checks: &[Check]) -> Vec<Checked> {
-    checks.iter().map(|(check, run)| Checked { check, finding: run(scene) }).collect()
+    checks.iter().map(|(check, run)| Checked { check: Cow::Borrowed(check), finding: run(scene) }).collect()
 }
 
 /// Returns whether an address can only be of this host.
@@ -180,11 +189,11 @@ impl Scene {
 }
 
 fn warning(finding: String, why: &'static str, fix: impl Into<String>) -> Option<Finding> {
-    Some(Finding { weight: Weight::Warning, finding, why, fix: fix.into() })
+    Some(Finding { weight: Weight::Warning, finding, why: why.into(), fix: fix.into() })
 }
 
 fn error(finding: String, why: &'static str, fix: impl Into<String>) -> Option<Finding> {
-    Some(Finding { weight: Weight::Error, finding, why, fix: fix.into() })
+    Some(Finding { weight: Weight::Error, finding, why: why.into(), fix: fix.into() })
 }
 
 /// Reads a file of a host; `None` if there is none.

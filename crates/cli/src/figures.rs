@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use larder_client::{Client, Error};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::exit::Outcome;
+use crate::http::HttpSource;
 
 /// The names and values of `stats`, and of `stats larder` where the server has it.
 #[derive(Clone, Debug)]
@@ -30,6 +33,25 @@ impl Figures {
             larder => larder?,
         };
         Ok(Figures::new(at, stats(client, "")?, larder))
+    }
+
+    /// Asks a daemon over HTTP.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn over_http(http: &HttpSource) -> Outcome<Figures> {
+        #[derive(Deserialize)]
+        struct Stats {
+            stats: Map<String, Value>,
+            larder: Map<String, Value>,
+        }
+        let lines = |values: Map<String, Value>| {
+            let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            values.into_iter().map(|(name, value)| (name, text(value))).collect()
+        };
+        let at = Instant::now();
+        let Stats { stats, larder } = http.json("/api/v1/stats")?;
+        Ok(Figures::new(at, lines(stats), lines(larder)))
     }
 
     /// Returns the figures of the lines of `stats` and of `stats larder`, of which memcached has none.

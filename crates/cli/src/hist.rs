@@ -1,33 +1,50 @@
 //! `larder hist`: how large the items of a server are, how long they have to live, and how long they were not used.
 
+use std::collections::BTreeMap;
 use std::io::stdout;
 use std::sync::atomic::Ordering::Relaxed;
 
 use clap::Args;
 use larder_client::ListedKey;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::connect::One;
 use crate::exit::{Failure, Outcome, Verdict, print, print_json};
+use crate::http::HttpSource;
 use crate::screen::{Progress, stop_on_signals, width};
 use crate::server_clock::now_unix_ms;
 use crate::spool::list;
-use crate::units::{show_bytes, show_seconds, show_whole};
+use crate::units::{show_bytes, show_count, show_seconds, show_whole};
 
-/// Shows the sizes, times to live and ages of a server's items
+/// Shows the sizes, times to live and ages of a server's items, or the times of its requests
 ///
-/// They are counted from the list of its keys. A size includes the key and what the server needs for an item; an age is
-/// the time since an item was read or stored.
+/// Items are counted from the list of keys. A size includes the key and what the server needs for an item; an age is
+/// the time since an item was read or stored. With --http it shows how long requests and the SSD's operations took
+/// since the daemon's start.
 #[derive(Debug, Args)]
 pub struct HistArguments {
     /// End after so many keys; the server lists them in no order of its own choice, so they are no fair sample
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", conflicts_with = "http")]
     limit: Option<u64>,
     /// Print the numbers as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    http: HttpSource,
+    #[command(flatten)]
     one: One,
+}
+
+/// The times of one kind of requests or operations, as a daemon tells them over HTTP. Quantiles are the bounds of
+/// their buckets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Times {
+    count: u64,
+    mean_us: f64,
+    p50_us: u64,
+    p90_us: u64,
+    p99_us: u64,
+    p999_us: u64,
 }
 
 /// Counts by powers of two: those up to the bound, and beyond the bound before.
@@ -53,6 +70,15 @@ struct Histograms {
 /// # Errors
 /// The server does not list its keys, or Ctrl-C ended it.
 pub fn run(arguments: &HistArguments) -> Outcome<Verdict> {
+    if let Some(http) = arguments.http.alone(&arguments.one)? {
+        let times: BTreeMap<String, Times> = http.json("/api/v1/latency")?;
+        if arguments.json {
+            print_json(&times)?
+        } else {
+            print(&table(&times, width(&stdout())))?
+        }
+        return Ok(Verdict::Fine);
+    }
     let client = arguments.one.client()?;
     let stop = stop_on_signals();
     let mut progress = Progress::new(false);
@@ -75,6 +101,45 @@ pub fn run(arguments: &HistArguments) -> Outcome<Verdict> {
         print(&all.text(width(&stdout())))?
     }
     Ok(Verdict::Fine)
+}
+
+/// Returns a line for each kind, with as many columns as there is room for.
+fn table(times: &BTreeMap<String, Times>, columns: usize) -> String {
+    // Kinds in the order in which a request meets them, and what each is.
+    let kinds = [
+        ("ram", "hits in RAM"),
+        ("ssd", "hits on the SSD"),
+        ("store", "stores"),
+        ("mutate_ssd", "changes on the SSD"),
+        ("ssd_queue", "waits for the SSD"),
+        ("ssd_read", "reads of the SSD"),
+        ("ssd_write", "writes of the SSD"),
+        ("loop", "rounds of a worker"),
+    ];
+    let show_us = |us: f64| match us {
+        us if us >= 10_000.0 => format!("{:.1}ms", us / 1000.0),
+        us => format!("{us:.0}us"),
+    };
+    // Of the columns that there is no room for, the last of these goes first.
+    let room = columns.saturating_sub(25) / 8;
+    let stays =
+        |title: &str| ["p99", "p50", "p99.9", "p90", "mean"].iter().take(room).any(|known| *known == title);
+    let titles = ["p50", "p90", "p99", "p99.9", "mean"];
+    let row = |kind: &str, count: &str, cells: [String; 5]| {
+        let cells = cells.iter().zip(titles).filter(|(_, title)| stays(title));
+        let cells: String = cells.map(|(cell, _)| format!(" {cell:>7}")).collect();
+        format!("{kind:<18} {count:>6}{cells}\n")
+    };
+    let mut text = row("", "count", titles.map(str::to_string));
+    for (name, about) in kinds {
+        let Some(of) = times.get(name) else { continue };
+        let quantiles = [of.p50_us, of.p90_us, of.p99_us, of.p999_us].map(|us| us as f64);
+        let [p50, p90, p99, p999] = quantiles.map(show_us);
+        let cells = [p50, p90, p99, p999, show_us(of.mean_us)];
+        let cells = if of.count == 0 { titles.map(|_| "-".to_string()) } else { cells };
+        text.push_str(&row(about, &show_count(of.count), cells));
+    }
+    text
 }
 
 impl Histograms {
@@ -155,6 +220,20 @@ mod tests {
         }
         assert_eq!(histogram.counts.get(..6), Some(&[1, 1, 1, 2, 2, 1][..]));
         assert_eq!(histogram.counts.iter().sum::<u64>(), 9);
+    }
+
+    #[test]
+    fn times_fit_the_terminal_and_the_99th_percentile_stays() {
+        let times =
+            Times { count: 12_345_678, mean_us: 3.4, p50_us: 2, p90_us: 4, p99_us: 16, p999_us: 65_536 };
+        let none = Times { count: 0, mean_us: 0.0, p50_us: 0, p90_us: 0, p99_us: 0, p999_us: 0 };
+        let all = BTreeMap::from([("ram".to_string(), times), ("ssd".to_string(), none)]);
+        for columns in [34, 40, 80, 200] {
+            let shown = table(&all, columns);
+            assert!(shown.lines().all(|line| line.len() <= columns), "{shown}");
+            assert!(shown.contains(" p99") && shown.contains("16us"), "{shown}");
+        }
+        assert!(table(&all, 80).contains("65.5ms"));
     }
 
     #[test]

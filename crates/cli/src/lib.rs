@@ -1,14 +1,14 @@
 //! The verbs of the command `larder`: they look into a running server, and move keys between servers and files.
 //!
 //! They are clients: all that they know of a server comes over its ordinary port, so most of them also work with
-//! memcached. `larder` without a verb is the daemon, which this crate knows nothing of.
+//! memcached, or over the daemon's `--http`. `larder` without a verb is the daemon, which this crate knows nothing of.
 //!
 //! ```text
 //!   arguments     the command line
 //!     |
-//!   copy, dump, restore, keys, hist, top, stat, advise, what_if   one file a verb
+//!   copy, dump, restore, keys, hist, top, stat, advise, what_if, config   one file a verb
 //!     |        |                            |
-//!     |     transfer, spool, verify      figures, http   the list of keys and batches of items; what a server counts
+//!     |     transfer, spool, verify      figures, latencies, http   the list of keys and batches of items; figures
 //!     |        |
 //!     |     items, dump_file, server_clock                items of a server, of a file; when they expire
 //!     v        v
@@ -21,6 +21,7 @@
 
 mod advise;
 mod arguments;
+mod config;
 mod connect;
 mod copy;
 mod counts;
@@ -33,6 +34,7 @@ mod hist;
 mod http;
 mod items;
 mod keys;
+mod latencies;
 mod pace;
 mod restore;
 mod screen;
@@ -45,6 +47,7 @@ mod units;
 mod verify;
 mod what_if;
 
+pub use config::{Setting, SettingsOf};
 pub use doctor::{Checked, Finding, Weight, examine_own};
 
 use std::ffi::OsString;
@@ -53,11 +56,12 @@ use std::process::ExitCode;
 
 /// Runs the verb of a command line, the program's name first, and returns the exit code to end with. Returns `None`
 /// if the command line has no verb, or if the program was started under the name memcached, which has none.
-pub fn run(args: &[OsString]) -> Option<ExitCode> {
+/// `settings_of` returns the settings that the daemon would have with some options.
+pub fn run(args: &[OsString], settings_of: SettingsOf) -> Option<ExitCode> {
     let program = args.first().map(Path::new)?.file_name()?.to_string_lossy();
     let is_memcached = program == "memcached" || program.starts_with("memcached-");
     let has_verb = args.get(1)?.to_str().is_some_and(arguments::is_verb);
-    (has_verb && !is_memcached).then(|| arguments::run(args))
+    (has_verb && !is_memcached).then(|| arguments::run(args, settings_of))
 }
 
 /// Returns each verb with one line about it, for the daemon's help page.

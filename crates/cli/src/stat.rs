@@ -11,7 +11,8 @@ use clap::Args;
 use crate::connect::One;
 use crate::exit::{Outcome, Verdict, print};
 use crate::figures::Figures;
-use crate::http::{HttpSource, Latencies};
+use crate::http::HttpSource;
+use crate::latencies::Latencies;
 use crate::screen::{stop_on_signals, width};
 use crate::units;
 use columns::{Step, header, json, line};
@@ -24,7 +25,8 @@ const SLEEP_MAX: Duration = Duration::from_millis(50);
 /// Shows what a server does, a line for each interval
 ///
 /// Without an interval it shows one line, with the averages since the server's start. Columns that do not fit on the
-/// terminal are left out. With --http there are times too, of all requests of an interval.
+/// terminal are left out. With --http there are times too, of all requests of an interval; with --server beside it,
+/// only these come over HTTP.
 #[derive(Debug, Args)]
 pub struct StatArguments {
     /// Show a line each so often
@@ -47,10 +49,16 @@ pub struct StatArguments {
 /// # Errors
 /// The server cannot be asked.
 pub fn run(arguments: &StatArguments) -> Outcome<Verdict> {
-    let client = arguments.one.client()?;
+    let StatArguments { http, one, .. } = arguments;
+    let client = one.client()?;
     let stop = stop_on_signals();
-    let sample = || -> Outcome<(Figures, Option<Latencies>)> {
-        Ok((Figures::ask(&client)?, arguments.http.latencies()?))
+    let sample = || -> Outcome<Sample> {
+        if !http.is_given() {
+            return Ok((Figures::ask(&client)?, None));
+        }
+        let is_over_http = one.server.is_none();
+        let figures = if is_over_http { Figures::over_http(http) } else { Figures::ask(&client) };
+        Ok((figures?, Some(Latencies::of(&http.text("/metrics")?))))
     };
     let mut before = None;
     let mut now = sample()?;

@@ -1,5 +1,6 @@
 //! `larder top`: the prefixes, keys or clients that a server has most to do with.
 
+mod over_http;
 mod space_saving;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use serde::Serialize;
 use crate::connect::One;
 use crate::exit::{Failure, Outcome, Verdict, print, print_json};
 use crate::figures::stats;
+use crate::http::HttpSource;
 use crate::screen::{Progress, stop_on_signals, width};
 use crate::spool::list;
 use crate::units::{self, show_bytes, show_count, show_key, show_whole};
@@ -38,7 +40,8 @@ enum Of {
 ///
 /// It watches what the server does (`watch fetchers`), which makes no request wait: lines that come faster than they
 /// can be sent are left out, and it says how many. On a terminal it goes on until Ctrl-C; in a pipe it ends after one
-/// interval. With --stored it counts the items of the list of keys instead.
+/// interval. With --stored it counts the items of the list of keys instead. With --http it shows the prefixes that the
+/// daemon counts itself (-D, or `stats detail on`); it tells them only with --http-token-file.
 #[derive(Debug, Args)]
 pub struct TopArguments {
     /// What to count
@@ -54,14 +57,16 @@ pub struct TopArguments {
     #[arg(long, short = 'n', value_name = "N", default_value = "20")]
     names: usize,
     /// The character that ends a prefix
-    #[arg(long, value_name = "CHAR", default_value = ":")]
+    #[arg(long, value_name = "CHAR", default_value = ":", conflicts_with = "http")]
     delimiter: char,
     /// Count items and their bytes, not requests
-    #[arg(long)]
+    #[arg(long, conflicts_with = "http")]
     stored: bool,
     /// Print each view as an object of JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    http: HttpSource,
     #[command(flatten)]
     one: One,
 }
@@ -85,11 +90,15 @@ struct Name {
     count: u64,
     /// By how much `count` may be too large.
     error: u64,
+    /// Those of the requests that could have found an item; `None` if all could.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gets: Option<u64>,
     /// Requests that found an item.
     #[serde(skip_serializing_if = "Option::is_none")]
     hits: Option<u64>,
-    /// Bytes of the values that they found, or of the items.
-    bytes: u64,
+    /// Bytes of the values that they found, or of the items; `None` if the server does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
 }
 
 /// Runs the verb.
@@ -97,8 +106,16 @@ struct Name {
 /// # Errors
 /// The server refuses to be watched, or to list its keys.
 pub fn run(arguments: &TopArguments) -> Outcome<Verdict> {
-    let client = arguments.one.client()?;
     let stop = stop_on_signals();
+    let views = match arguments.count {
+        Some(count) => count,
+        None if stdout().is_terminal() && !arguments.json => u64::MAX,
+        None => 1,
+    };
+    if let Some(http) = arguments.http.alone(&arguments.one)? {
+        return over_http::run(arguments, http, views, &stop).map(|()| Verdict::Fine);
+    }
+    let client = arguments.one.client()?;
     if arguments.stored {
         if arguments.of == Of::Clients {
             return Err(Failure::Usage("items belong to no client; leave out --stored".to_string()));
@@ -107,11 +124,6 @@ pub fn run(arguments: &TopArguments) -> Outcome<Verdict> {
             .and_then(|view| show(arguments, &view))
             .map(|()| Verdict::Fine);
     }
-    let views = match arguments.count {
-        Some(count) => count,
-        None if stdout().is_terminal() && !arguments.json => u64::MAX,
-        None => 1,
-    };
     let mut watch = client.watch(0, "fetchers")?;
     for _ in 0..views {
         let view = watched(arguments, &client, &mut watch, &stop)?;
@@ -149,8 +161,9 @@ fn watched(arguments: &TopArguments, client: &Client, watch: &mut Watch, stop: &
         name: shown(&name),
         count: weight.count,
         error,
+        gets: None,
         hits: Some(weight.hits),
-        bytes: weight.bytes,
+        bytes: Some(weight.bytes),
     });
     Ok(View { seconds: began.elapsed().as_secs_f64(), counted, skipped, names: names.collect() })
 }
@@ -171,7 +184,7 @@ fn stored(arguments: &TopArguments, client: &Client, stop: &AtomicBool) -> Outco
     progress.end();
     let names = names.top(arguments.names).into_iter().map(|(name, weight, error)| {
         let name = show_key(&name);
-        Name { name, count: weight.count, error, hits: None, bytes: weight.bytes }
+        Name { name, count: weight.count, error, gets: None, hits: None, bytes: Some(weight.bytes) }
     });
     Ok(View { seconds: 0.0, counted, skipped: 0, names: names.collect() })
 }
@@ -240,9 +253,10 @@ fn text(view: &View, columns: usize) -> String {
         let rate = if view.seconds > 0.0 { name.count as f64 / view.seconds } else { name.count as f64 };
         let percent = |part: u64, whole: u64| format!("{:.0}%", part as f64 / whole.max(1) as f64 * 100.0);
         let (rate, share) = (show_count(rate.round() as u64), percent(name.count, view.counted));
-        let hits = name.hits.map_or("-".to_string(), |hits| percent(hits, name.count));
+        let hits = name.hits.map_or("-".to_string(), |hits| percent(hits, name.gets.unwrap_or(name.count)));
+        let bytes = name.bytes.map_or("-".to_string(), show_bytes);
         let facts = if is_wide {
-            format!("{rate:>7}  {share:>5}  {hits:>5}  {:>8}  ", show_bytes(name.bytes))
+            format!("{rate:>7}  {share:>5}  {hits:>5}  {bytes:>8}  ")
         } else {
             format!("{rate:>7}  {hits:>4}  ")
         };
@@ -279,7 +293,14 @@ mod tests {
 
     #[test]
     fn a_view_fits_the_terminal() {
-        let long = Name { name: "k".repeat(300), count: 123_456, error: 0, hits: Some(99), bytes: 1 << 40 };
+        let long = Name {
+            name: "k".repeat(300),
+            count: 123_456,
+            error: 0,
+            gets: None,
+            hits: Some(99),
+            bytes: Some(1 << 40),
+        };
         let view = View { seconds: 2.0, counted: 200_000, skipped: 0, names: vec![long] };
         for columns in [40, 80] {
             let shown = text(&view, columns);

@@ -41,10 +41,10 @@ pub fn log_findings(shared: &Arc<Shared>) {
 }
 
 /// Returns the findings to log with the names of their checks, errors first, and the number of those left out.
-fn short_form(checked: &[Checked]) -> (Vec<(&'static str, &Finding)>, usize) {
-    let new = checked.iter().filter(|checked| !WARNED_ABOUT.contains(&checked.check));
+fn short_form(checked: &[Checked]) -> (Vec<(&str, &Finding)>, usize) {
+    let new = checked.iter().filter(|checked| !WARNED_ABOUT.contains(&checked.check.as_ref()));
     let mut found: Vec<_> =
-        new.filter_map(|checked| Some((checked.check, checked.finding.as_ref()?))).collect();
+        new.filter_map(|checked| Some((checked.check.as_ref(), checked.finding.as_ref()?))).collect();
     found.sort_by_key(|(_, finding)| finding.weight != Weight::Error);
     let more = found.len().saturating_sub(LOGGED_MAX);
     found.truncate(LOGGED_MAX);
@@ -56,11 +56,11 @@ mod tests {
     use super::*;
 
     fn checked(check: &'static str, weight: Option<Weight>) -> Checked {
-        let found = |weight| Finding { weight, finding: check.into(), why: "", fix: String::new() };
-        Checked { check, finding: weight.map(found) }
+        let found = |weight| Finding { weight, finding: check.into(), why: "".into(), fix: String::new() };
+        Checked { check: check.into(), finding: weight.map(found) }
     }
 
-    fn names(checked: &[Checked]) -> (Vec<&'static str>, usize) {
+    fn names(checked: &[Checked]) -> (Vec<&str>, usize) {
         let (found, more) = short_form(checked);
         (found.into_iter().map(|(check, _)| check).collect(), more)
     }

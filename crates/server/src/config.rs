@@ -56,6 +56,7 @@ pub use ssd::{SsdPath, SsdShare};
 pub use tls::{ClientCertificates, KeyFormat, TlsOptions};
 pub use values::{rate, show_size, size};
 
+use larder_cli::Setting;
 use layer::Layer;
 use sources::Asked;
 
@@ -139,6 +140,22 @@ pub fn load(surroundings: &Surroundings) -> Result<Command, ConfigError> {
         Asked::Plan(words) => Command::Plan(PlanRequest { words, is_json, config }),
         _ => Command::Run(config),
     })
+}
+
+/// Returns the settings that the daemon would have if it was started with these options, here and now.
+///
+/// # Errors
+/// The options are wrong, or ask for something else than to serve; the text says what.
+pub fn settings_of(options: &[OsString]) -> Result<Vec<Setting>, String> {
+    let own = Surroundings::of_this_process();
+    let program = own.args.first().cloned().into_iter();
+    match load(&Surroundings { args: program.chain(options.iter().cloned()).collect(), ..own }) {
+        Ok(Command::Run(config)) => Ok(values_of(&config).into_iter().map(Setting::from).collect()),
+        Ok(Command::Print(_) | Command::Plan(_)) => {
+            Err("these options print something; give those of a start".to_string())
+        }
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 impl Config {

@@ -14,7 +14,7 @@ const COLUMNS: usize = 80;
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
-    if let Some(code) = larder_cli::run(&args) {
+    if let Some(code) = larder_cli::run(&args, config::settings_of) {
         return code;
     }
     let code = run();

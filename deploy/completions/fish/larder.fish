@@ -100,10 +100,11 @@ complete -c larder -n "__fish_larder_needs_command" -f -a "restore" -d 'Stores t
 complete -c larder -n "__fish_larder_needs_command" -f -a "stat" -d 'Shows what a server does, a line for each interval'
 complete -c larder -n "__fish_larder_needs_command" -f -a "top" -d 'Shows the prefixes, keys or clients that are asked for most'
 complete -c larder -n "__fish_larder_needs_command" -f -a "keys" -d 'Lists the keys of a server'
-complete -c larder -n "__fish_larder_needs_command" -f -a "hist" -d 'Shows the sizes, times to live and ages of a server\'s items'
+complete -c larder -n "__fish_larder_needs_command" -f -a "hist" -d 'Shows the sizes, times to live and ages of a server\'s items, or the times of its requests'
 complete -c larder -n "__fish_larder_needs_command" -f -a "advise" -d 'Names the size of RAM and SSD that costs the least'
 complete -c larder -n "__fish_larder_needs_command" -f -a "what-if" -d 'Tries other options on the server\'s traffic, without changing it'
 complete -c larder -n "__fish_larder_needs_command" -f -a "doctor" -d 'Checks a server and its host, and says what mends what it finds'
+complete -c larder -n "__fish_larder_needs_command" -f -a "config" -d 'Shows the settings of a daemon, or what a start with other options would change'
 complete -c larder -n "__fish_larder_using_subcommand copy" -l from -d 'Copy from this server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
 complete -c larder -n "__fish_larder_using_subcommand copy" -l to -d 'Copy to this server' -r
 complete -c larder -n "__fish_larder_using_subcommand copy" -l verify -d 'Compare the items of both servers afterwards: all, or one key in N' -r
@@ -122,7 +123,7 @@ complete -c larder -n "__fish_larder_using_subcommand copy" -l json -d 'Print th
 complete -c larder -n "__fish_larder_using_subcommand copy" -l tls-unverified -d 'Accept any certificate; for tests'
 complete -c larder -n "__fish_larder_using_subcommand dump" -l rate -d 'Move at most this many bytes a second' -r
 complete -c larder -n "__fish_larder_using_subcommand dump" -l connections -d 'Use so many connections to each server' -r
-complete -c larder -n "__fish_larder_using_subcommand dump" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
+complete -c larder -n "__fish_larder_using_subcommand dump" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS [default: 127.0.0.1:11211]' -r
 complete -c larder -n "__fish_larder_using_subcommand dump" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
 complete -c larder -n "__fish_larder_using_subcommand dump" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
 complete -c larder -n "__fish_larder_using_subcommand dump" -l tls-cert -d 'Present the certificate in this file' -r -F
@@ -134,7 +135,7 @@ complete -c larder -n "__fish_larder_using_subcommand dump" -l json -d 'Print th
 complete -c larder -n "__fish_larder_using_subcommand dump" -l tls-unverified -d 'Accept any certificate; for tests'
 complete -c larder -n "__fish_larder_using_subcommand restore" -l rate -d 'Move at most this many bytes a second' -r
 complete -c larder -n "__fish_larder_using_subcommand restore" -l connections -d 'Use so many connections to each server' -r
-complete -c larder -n "__fish_larder_using_subcommand restore" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
+complete -c larder -n "__fish_larder_using_subcommand restore" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS [default: 127.0.0.1:11211]' -r
 complete -c larder -n "__fish_larder_using_subcommand restore" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
 complete -c larder -n "__fish_larder_using_subcommand restore" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
 complete -c larder -n "__fish_larder_using_subcommand restore" -l tls-cert -d 'Present the certificate in this file' -r -F
@@ -148,9 +149,9 @@ complete -c larder -n "__fish_larder_using_subcommand restore" -l json -d 'Print
 complete -c larder -n "__fish_larder_using_subcommand restore" -l tls-unverified -d 'Accept any certificate; for tests'
 complete -c larder -n "__fish_larder_using_subcommand stat" -s i -l interval -d 'Show a line each so often' -r
 complete -c larder -n "__fish_larder_using_subcommand stat" -s n -l count -d 'End after so many lines' -r
-complete -c larder -n "__fish_larder_using_subcommand stat" -l http -d 'Read times of requests from the daemon\'s --http: HOST[:PORT] or unix:PATH' -r
+complete -c larder -n "__fish_larder_using_subcommand stat" -l http -d 'Ask over the daemon\'s --http, HOST[:PORT] or unix:PATH, instead of over its port' -r
 complete -c larder -n "__fish_larder_using_subcommand stat" -l http-token-file -d 'The file with the token of its --http-token-file' -r -F
-complete -c larder -n "__fish_larder_using_subcommand stat" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
+complete -c larder -n "__fish_larder_using_subcommand stat" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS [default: 127.0.0.1:11211]' -r
 complete -c larder -n "__fish_larder_using_subcommand stat" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
 complete -c larder -n "__fish_larder_using_subcommand stat" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
 complete -c larder -n "__fish_larder_using_subcommand stat" -l tls-cert -d 'Present the certificate in this file' -r -F
@@ -163,7 +164,9 @@ complete -c larder -n "__fish_larder_using_subcommand top" -s i -l interval -d '
 complete -c larder -n "__fish_larder_using_subcommand top" -s c -l count -d 'End after so many views' -r
 complete -c larder -n "__fish_larder_using_subcommand top" -s n -l names -d 'Show so many names' -r
 complete -c larder -n "__fish_larder_using_subcommand top" -l delimiter -d 'The character that ends a prefix' -r
-complete -c larder -n "__fish_larder_using_subcommand top" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
+complete -c larder -n "__fish_larder_using_subcommand top" -l http -d 'Ask over the daemon\'s --http, HOST[:PORT] or unix:PATH, instead of over its port' -r
+complete -c larder -n "__fish_larder_using_subcommand top" -l http-token-file -d 'The file with the token of its --http-token-file' -r -F
+complete -c larder -n "__fish_larder_using_subcommand top" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS [default: 127.0.0.1:11211]' -r
 complete -c larder -n "__fish_larder_using_subcommand top" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
 complete -c larder -n "__fish_larder_using_subcommand top" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
 complete -c larder -n "__fish_larder_using_subcommand top" -l tls-cert -d 'Present the certificate in this file' -r -F
@@ -174,7 +177,7 @@ complete -c larder -n "__fish_larder_using_subcommand top" -l stored -d 'Count i
 complete -c larder -n "__fish_larder_using_subcommand top" -l json -d 'Print each view as an object of JSON'
 complete -c larder -n "__fish_larder_using_subcommand top" -l tls-unverified -d 'Accept any certificate; for tests'
 complete -c larder -n "__fish_larder_using_subcommand keys" -s n -l limit -d 'End after so many keys' -r
-complete -c larder -n "__fish_larder_using_subcommand keys" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
+complete -c larder -n "__fish_larder_using_subcommand keys" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS [default: 127.0.0.1:11211]' -r
 complete -c larder -n "__fish_larder_using_subcommand keys" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
 complete -c larder -n "__fish_larder_using_subcommand keys" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
 complete -c larder -n "__fish_larder_using_subcommand keys" -l tls-cert -d 'Present the certificate in this file' -r -F
@@ -185,7 +188,9 @@ complete -c larder -n "__fish_larder_using_subcommand keys" -s l -l long -d 'Sho
 complete -c larder -n "__fish_larder_using_subcommand keys" -l json -d 'Print each key as an object of JSON'
 complete -c larder -n "__fish_larder_using_subcommand keys" -l tls-unverified -d 'Accept any certificate; for tests'
 complete -c larder -n "__fish_larder_using_subcommand hist" -s n -l limit -d 'End after so many keys; the server lists them in no order of its own choice, so they are no fair sample' -r
-complete -c larder -n "__fish_larder_using_subcommand hist" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
+complete -c larder -n "__fish_larder_using_subcommand hist" -l http -d 'Ask over the daemon\'s --http, HOST[:PORT] or unix:PATH, instead of over its port' -r
+complete -c larder -n "__fish_larder_using_subcommand hist" -l http-token-file -d 'The file with the token of its --http-token-file' -r -F
+complete -c larder -n "__fish_larder_using_subcommand hist" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS [default: 127.0.0.1:11211]' -r
 complete -c larder -n "__fish_larder_using_subcommand hist" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
 complete -c larder -n "__fish_larder_using_subcommand hist" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
 complete -c larder -n "__fish_larder_using_subcommand hist" -l tls-cert -d 'Present the certificate in this file' -r -F
@@ -197,7 +202,9 @@ complete -c larder -n "__fish_larder_using_subcommand hist" -l tls-unverified -d
 complete -c larder -n "__fish_larder_using_subcommand advise" -l price-ram -d 'The price of a GB of RAM for a month' -r
 complete -c larder -n "__fish_larder_using_subcommand advise" -l price-ssd -d 'The price of a GB of SSD for a month' -r
 complete -c larder -n "__fish_larder_using_subcommand advise" -l cost-of-miss -d 'The cost of a million misses' -r
-complete -c larder -n "__fish_larder_using_subcommand advise" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
+complete -c larder -n "__fish_larder_using_subcommand advise" -l http -d 'Ask over the daemon\'s --http, HOST[:PORT] or unix:PATH, instead of over its port' -r
+complete -c larder -n "__fish_larder_using_subcommand advise" -l http-token-file -d 'The file with the token of its --http-token-file' -r -F
+complete -c larder -n "__fish_larder_using_subcommand advise" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS [default: 127.0.0.1:11211]' -r
 complete -c larder -n "__fish_larder_using_subcommand advise" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
 complete -c larder -n "__fish_larder_using_subcommand advise" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
 complete -c larder -n "__fish_larder_using_subcommand advise" -l tls-cert -d 'Present the certificate in this file' -r -F
@@ -214,7 +221,7 @@ complete -c larder -n "__fish_larder_using_subcommand what-if" -l ssd-write-limi
 complete -c larder -n "__fish_larder_using_subcommand what-if" -l item-size -d 'Another typical item size' -r
 complete -c larder -n "__fish_larder_using_subcommand what-if" -l ttl-max -d 'A time after which every item expires at the latest' -r
 complete -c larder -n "__fish_larder_using_subcommand what-if" -l wait -d 'Wait for a result, at most so long' -r
-complete -c larder -n "__fish_larder_using_subcommand what-if" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
+complete -c larder -n "__fish_larder_using_subcommand what-if" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS [default: 127.0.0.1:11211]' -r
 complete -c larder -n "__fish_larder_using_subcommand what-if" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
 complete -c larder -n "__fish_larder_using_subcommand what-if" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
 complete -c larder -n "__fish_larder_using_subcommand what-if" -l tls-cert -d 'Present the certificate in this file' -r -F
@@ -226,7 +233,9 @@ complete -c larder -n "__fish_larder_using_subcommand what-if" -l end -d 'End th
 complete -c larder -n "__fish_larder_using_subcommand what-if" -l json -d 'Print the numbers as JSON'
 complete -c larder -n "__fish_larder_using_subcommand what-if" -l tls-unverified -d 'Accept any certificate; for tests'
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l root -d 'Check the host below this folder, which holds its proc and sys, instead of /' -r -F
-complete -c larder -n "__fish_larder_using_subcommand doctor" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
+complete -c larder -n "__fish_larder_using_subcommand doctor" -l http -d 'Ask over the daemon\'s --http, HOST[:PORT] or unix:PATH, instead of over its port' -r
+complete -c larder -n "__fish_larder_using_subcommand doctor" -l http-token-file -d 'The file with the token of its --http-token-file' -r -F
+complete -c larder -n "__fish_larder_using_subcommand doctor" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS [default: 127.0.0.1:11211]' -r
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l tls-cert -d 'Present the certificate in this file' -r -F
@@ -235,3 +244,6 @@ complete -c larder -n "__fish_larder_using_subcommand doctor" -l tls-name -d 'Th
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l timeout -d 'The longest silence of a server' -r
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l json -d 'Print all checks as JSON'
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l tls-unverified -d 'Accept any certificate; for tests'
+complete -c larder -n "__fish_larder_using_subcommand config" -l http -d 'Ask over the daemon\'s --http, HOST[:PORT] or unix:PATH, instead of over its port' -r
+complete -c larder -n "__fish_larder_using_subcommand config" -l http-token-file -d 'The file with the token of its --http-token-file' -r -F
+complete -c larder -n "__fish_larder_using_subcommand config" -l json -d 'Print the settings as JSON'

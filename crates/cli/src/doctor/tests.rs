@@ -63,9 +63,9 @@ fn scene(root: &TempDir, figures: &[(&str, u64)]) -> Scene {
     }
 }
 
-fn found(scene: &Scene) -> Vec<&'static str> {
+fn found(scene: &Scene) -> Vec<String> {
     let checked = run_checks(scene, server::CHECKS).into_iter().chain(run_checks(scene, host::CHECKS));
-    checked.filter(|checked| checked.finding.is_some()).map(|checked| checked.check).collect()
+    checked.filter(|checked| checked.finding.is_some()).map(|checked| checked.check.into_owned()).collect()
 }
 
 #[test]
@@ -174,4 +174,27 @@ fn open_files_are_asked_for_in_the_number_that_the_daemon_counted() {
     };
     assert!(limit(1051).is_none());
     assert_eq!(limit(1050).expect("a finding").fix, "ulimit -n 1051, or LimitNOFILE=1051 in its unit");
+}
+
+#[test]
+fn a_dns_that_fails_is_found_after_some_look_ups() {
+    let root = host();
+    let failing = |failed, servers| {
+        let figures = [
+            ("cluster_lookups_failed_in_a_row", failed),
+            ("cluster_servers", servers),
+            ("cluster_answer_age_seconds", 90),
+        ];
+        let checked = run_checks(&scene(&root, &figures), server::CHECKS);
+        let finding = checked
+            .into_iter()
+            .find_map(|checked| checked.finding.filter(|_| checked.check == "cluster-dns"));
+        finding.map(|finding| (finding.weight, finding.finding))
+    };
+    assert_eq!(failing(0, 3), None);
+    assert_eq!(failing(2, 3), None);
+    let (weight, finding) = failing(3, 3).expect("a finding");
+    assert!(weight == Weight::Warning && finding.contains("ago: 3 look-ups failed since"), "{finding}");
+    let (weight, finding) = failing(4, 0).expect("a finding");
+    assert!(weight == Weight::Error && finding.contains("not named"), "{finding}");
 }

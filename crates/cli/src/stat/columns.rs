@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use crate::figures::Figures;
-use crate::http::Latencies;
+use crate::latencies::Latencies;
 use crate::units::{show_bytes, show_count};
 
 /// Two times between which something is shown; the first one may be the server's start.

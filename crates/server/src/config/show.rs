@@ -25,6 +25,12 @@ pub struct ShownValue {
     pub origin: String,
 }
 
+impl From<ShownValue> for larder_cli::Setting {
+    fn from(ShownValue { name, value, origin }: ShownValue) -> larder_cli::Setting {
+        larder_cli::Setting { name: name.to_string(), value, origin }
+    }
+}
+
 /// Returns the text of `--print-config`. Long values and origins take a line of their own.
 pub fn config(config: &Config) -> String {
     let mut page = String::new();

@@ -113,13 +113,13 @@ pub(super) fn top(shared: &Shared) -> String {
 /// Returns the checks of `larder doctor --json`, each with what it found.
 pub(super) fn doctor(shared: &Shared) -> String {
     let shown = |Checked { check, finding }: Checked| {
-        let mut members = vec![("check", quoted(check))];
+        let mut members = vec![("check", quoted(&check))];
         if let Some(Finding { weight, finding, why, fix }) = finding {
             let weight = if weight == Weight::Error { "error" } else { "warning" };
             members.extend([
                 ("weight", quoted(weight)),
                 ("finding", quoted(&finding)),
-                ("why", quoted(why)),
+                ("why", quoted(&why)),
                 ("fix", quoted(&fix)),
             ]);
         }

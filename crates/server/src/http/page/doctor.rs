@@ -37,7 +37,7 @@ fn shown(found: &Finding) -> String {
     format!(
         "<div class=\"{class}\"><p><b>{}</b></p><p>Why: {}.</p><p>Do: {}.</p></div>",
         sentence(&found.finding),
-        escape(found.why),
+        escape(&found.why),
         escape(&found.fix)
     )
 }
@@ -58,11 +58,13 @@ mod tests {
         let finding = Finding {
             weight: Weight::Error,
             finding: "a <b>".to_string(),
-            why: "it & that",
+            why: "it & that".into(),
             fix: "give \"-c 9\"".to_string(),
         };
-        let both =
-            [Checked { check: "one", finding: Some(finding) }, Checked { check: "two", finding: None }];
+        let both = [
+            Checked { check: "one".into(), finding: Some(finding) },
+            Checked { check: "two".into(), finding: None },
+        ];
         let shown = panel(&both);
         assert!(shown.body.contains("<b>A &lt;b&gt;.</b>") && shown.body.contains("notice bad"));
         assert!(shown.body.contains("Why: it &amp; that.") && shown.body.contains("-c 9"));
