@@ -28,7 +28,7 @@ use crate::policy::s3fifo::RamQueue;
 use crate::ram::pool::Reservation;
 use crate::read::{Loaded, ReadPlan};
 use crate::record::{HEADER_BYTES, KEY_BINARY, RecordHeader};
-use crate::sample::Op;
+use crate::sample::{Op, Request};
 use crate::shard::Shard;
 use crate::shard::evict::OnFull;
 use crate::store::{Step, Store, VALUE_BYTES_MAX};
@@ -50,6 +50,12 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// Returns what a sample is told of it.
+    #[inline]
+    fn request(&self) -> Request<'_> {
+        Request { key: self.key, hash: self.hash, now: self.now, has_read: self.loaded.is_some() }
+    }
+
     /// Returns the header of a new item of the key, with an empty value and client flags of 0.
     fn new_header(
         &self,
@@ -179,7 +185,7 @@ fn write(
 ) -> Attempt<()> {
     let written = write_record(shard, tiers, call, old, header, value, reservation);
     if let Attempt::Done(()) = written {
-        shard.sample(Op::Set, call.hash, header.bytes(), header.expires, call.now);
+        shard.sample(Op::Set, call.request(), header.bytes(), header.expires);
     }
     written
 }

@@ -2,11 +2,15 @@
 //!
 //! Each shard has a `Sampler` behind its lock, and a ring of its own, so no request takes another lock or waits.
 
+mod prefix;
 mod ring;
+
+use std::sync::Arc;
 
 use crate::clock::{Expiry, Seconds};
 use crate::index::hash::KeyHash;
 
+pub use prefix::{PrefixNames, PrefixNumber};
 pub use ring::{EventReceiver, EventSender, event_ring, ring_bytes};
 
 /// What a request did.
@@ -41,6 +45,19 @@ pub struct Event {
     pub expiry: Expiry,
     /// When.
     pub now: Seconds,
+    /// Whether the device was read for it.
+    pub has_read: bool,
+    /// The prefix of the key; `None` if prefixes are not told apart.
+    pub prefix: Option<PrefixNumber>,
+}
+
+/// What a thread that serves a request knows of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'a> {
+    pub key: &'a [u8],
+    pub hash: KeyHash,
+    pub now: Seconds,
+    pub has_read: bool,
 }
 
 /// Returns whether a key is in a sample of one key of `scale`, which is a power of two: every key of a smaller sample
@@ -55,18 +72,19 @@ pub(crate) struct Sampler {
     /// The bits of a hash that are all 0 for a key of the sample.
     mask: u64,
     sender: Option<EventSender>,
+    names: Option<Arc<PrefixNames>>,
 }
 
 impl Default for Sampler {
     fn default() -> Sampler {
-        Sampler { mask: u64::MAX, sender: None }
+        Sampler { mask: u64::MAX, sender: None, names: None }
     }
 }
 
 impl Sampler {
-    /// Sends requests on one key of `scale`, a power of two, to a ring.
-    pub(crate) fn new(scale: u32, sender: EventSender) -> Sampler {
-        Sampler { mask: u64::from(scale - 1), sender: Some(sender) }
+    /// Sends requests on one key of `scale`, a power of two, to a ring, and their prefixes' names where it is given.
+    pub(crate) fn new(scale: u32, sender: EventSender, names: Option<Arc<PrefixNames>>) -> Sampler {
+        Sampler { mask: u64::from(scale - 1), sender: Some(sender), names }
     }
 
     /// Samples one key of `scale` from now on, if it is on.
@@ -85,9 +103,13 @@ impl Sampler {
     /// Sends a request, whose item expires as its record tells. It is dropped, and counted, if the ring is full.
     #[cold]
     #[inline(never)]
-    pub(crate) fn send(&mut self, op: Op, hash: KeyHash, bytes: u32, expires: u32, now: Seconds) {
-        if let Some(sender) = &mut self.sender {
-            sender.send_parts(op, hash, bytes, expires, now);
+    pub(crate) fn send(&mut self, op: Op, request: Request<'_>, bytes: u32, expires: u32) {
+        let Some(sender) = self.sender.as_mut() else { return };
+        if !sender.has_room() {
+            return sender.drop_event();
         }
+        let Request { key, hash, now, has_read } = request;
+        let prefix = self.names.as_deref().map(|names| names.tell(key));
+        sender.send(&Event { hash, op, bytes, expiry: Expiry::from_raw(expires), now, has_read, prefix });
     }
 }

@@ -15,7 +15,7 @@ mod survey;
 mod sweep;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Seconds;
 use crate::departures::Departed;
@@ -25,7 +25,7 @@ use crate::policy::admission::Admission;
 use crate::policy::s3fifo::RamQueue;
 use crate::prefetch::prefetch;
 use crate::read::ReadPlan;
-use crate::sample::{EventReceiver, Sampler, event_ring};
+use crate::sample::{EventReceiver, PrefixNames, Sampler, event_ring};
 use crate::shard::Shard;
 use crate::shard::evict::{Evicted, OnFull};
 use crate::ssd::health::{Access, SsdEvent};
@@ -336,10 +336,26 @@ impl Store {
     /// Starts to send what requests on one key of `scale`, a power of two, do. Returns the receiving ends: all shards
     /// together have rings for about `slots` events. To be called once, before requests.
     pub fn sample(&self, scale: u32, slots: usize) -> Vec<EventReceiver> {
+        self.sample_with(scale, slots, None)
+    }
+
+    /// The same, with the number of each key's prefix, which ends before the first `delimiter`. Returns what gives the
+    /// names of numbers, too.
+    pub fn sample_by_prefix(
+        &self,
+        scale: u32,
+        slots: usize,
+        delimiter: u8,
+    ) -> (Vec<EventReceiver>, Arc<PrefixNames>) {
+        let names = Arc::new(PrefixNames::new(delimiter, self.tiers.hasher.clone()));
+        (self.sample_with(scale, slots, Some(&names)), names)
+    }
+
+    fn sample_with(&self, scale: u32, slots: usize, names: Option<&Arc<PrefixNames>>) -> Vec<EventReceiver> {
         let each = (slots / self.shards.len()).max(RING_SLOTS_MIN).next_power_of_two();
         let begin = |shard| {
             let (sender, receiver) = event_ring(each);
-            *self.lock(shard).sampler() = Sampler::new(scale, sender);
+            *self.lock(shard).sampler() = Sampler::new(scale, sender, names.cloned());
             receiver
         };
         (0..self.layout.shards).map(begin).collect()

@@ -142,6 +142,8 @@ fn replay(stream: Stream, outcomes: &[Outcome], salt: u64, mut feed: impl FnMut(
             bytes: (RECORD_HEADER_BYTES + KEY_BYTES + request.value_bytes) as u32,
             expiry: if request.ttl_s == 0 { Expiry::Never } else { ttl },
             now,
+            has_read: false,
+            prefix: None,
         };
         match (request.op, outcome) {
             (Does::Get, Some(expiry)) => feed(&Event { op: Op::Hit, expiry: *expiry, ..event }),

@@ -52,6 +52,8 @@ pub struct Counts {
     pub refused: u64,
     /// Reads of the device.
     pub device_reads: u64,
+    /// Of these, reads that no request has asked for.
+    pub readmission_reads: u64,
 }
 
 impl Counts {
@@ -66,6 +68,9 @@ pub fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
+/// What is called with written bytes.
+pub type OnWrite = Box<dyn FnMut(&[u8])>;
+
 /// A store and all that stands around it.
 pub struct LookAside {
     /// The store.
@@ -76,6 +81,8 @@ pub struct LookAside {
     pub found_expiry: Option<Expiry>,
     /// What chooses the admission, if anything does.
     pub choice: Option<Choice>,
+    /// Called with all that is written to the device.
+    pub on_write: Option<OnWrite>,
     receivers: Vec<EventReceiver>,
     device: MemoryDevice,
     now: Seconds,
@@ -130,13 +137,21 @@ impl LookAside {
         admission: Admission,
         live_percent: u32,
     ) -> Result<Self, String> {
-        let ssd_bytes = ssd_segments * SEGMENT_BYTES;
-        let config = config(ram_bytes, ssd_segments, item_bytes, admission, live_percent);
+        LookAside::of(&config(ram_bytes, ssd_segments, item_bytes, admission, live_percent))
+    }
+
+    /// A store with these options.
+    ///
+    /// # Errors
+    /// The store's own words, when the sizes do not fit each other.
+    pub fn of(config: &Config) -> Result<Self, String> {
+        let ssd_bytes: u64 = config.ssd.iter().map(|span| span.bytes).sum();
         Ok(LookAside {
-            store: Store::open(&config).map_err(|error| error.to_string())?,
+            store: Store::open(config).map_err(|error| error.to_string())?,
             counts: Counts::default(),
             found_expiry: None,
             choice: None,
+            on_write: None,
             receivers: Vec::new(),
             device: MemoryDevice::new(ssd_bytes.max(SEGMENT_BYTES)),
             now: Seconds(START_S),
@@ -168,6 +183,12 @@ impl LookAside {
 
     /// One request, and all the I/O that follows from it.
     pub fn request(&mut self, request: &Request) {
+        let key = format!("{:01$}", request.key, request.key_bytes.min(250)).into_bytes();
+        self.request_of(&key, request);
+    }
+
+    /// The same, on a key of this name.
+    pub fn request_of(&mut self, key: &[u8], request: &Request) {
         let now = Seconds(START_S.saturating_add(request.at_s)).max(self.now);
         self.since_upkeep += 1;
         if now > self.now || self.since_upkeep >= UPKEEP_REQUESTS {
@@ -175,21 +196,28 @@ impl LookAside {
             self.since_upkeep = 0;
         }
         self.now = now;
-        let key = format!("{:01$}", request.key, request.key_bytes.min(250)).into_bytes();
         match request.op {
             Op::Get => {
                 self.counts.gets += 1;
-                match self.get(&key) {
+                match self.get(key) {
                     Some(Tier::Ram) => self.counts.hits_ram += 1,
                     Some(Tier::Ssd) => self.counts.hits_ssd += 1,
-                    None => self.set(&key, request),
+                    None => self.set(key, request),
                 }
             }
-            Op::Set => self.set(&key, request),
-            Op::Delete => drop(self.run(&key, |store, call| store.remove(call, &Remove::default()))),
+            Op::Set => self.set(key, request),
+            Op::Delete => drop(self.run(key, |store, call| store.remove(call, &Remove::default()))),
         }
         while self.write_one() || self.rescue_one() {}
         self.follow_choice();
+    }
+
+    /// Returns where an item is, if it is anywhere, without counting an access.
+    #[allow(dead_code, reason = "not all programs that share this file look")]
+    pub fn tier_of(&mut self, key: &[u8]) -> Option<Tier> {
+        let fetch = Fetch { no_bump: true, ..Fetch::default() };
+        self.run(key, |store, call| store.fetch(call, &fetch, |found| found.map(|found| found.tier)))
+            .flatten()
     }
 
     fn get(&mut self, key: &[u8]) -> Option<Tier> {
@@ -275,8 +303,11 @@ impl LookAside {
         self.device.read_at(&mut bytes, plan.offset()).ok().map(|_| bytes)
     }
 
-    fn write_one(&self) -> bool {
+    fn write_one(&mut self) -> bool {
         let Some(job) = self.store.next_write(false) else { return false };
+        if let Some(on_write) = &mut self.on_write {
+            on_write(job.data());
+        }
         let ok = self.device.write_at(job.data(), job.offset).is_ok();
         self.store.complete_write(job, ok, self.now);
         true
@@ -284,6 +315,7 @@ impl LookAside {
 
     fn rescue_one(&mut self) -> bool {
         let Some(plan) = self.store.next_readmission() else { return false };
+        self.counts.readmission_reads += 1;
         let bytes = self.read(&plan);
         self.store.readmit(Loaded { plan: &plan, bytes: bytes.as_deref() }, self.now);
         true

@@ -47,7 +47,7 @@ impl Store {
         {
             shard.remove(&self.tiers, slot, entry);
         }
-        shard.sample(Op::Delete, call.hash, 0, 0, call.now);
+        shard.sample(Op::Delete, call.request(), 0, 0);
     }
 
     /// Removes an item. When the device cannot tell whether the item was there, it is gone all the same.
@@ -60,7 +60,7 @@ impl Store {
                 Look::Read(plan) => return Attempt::Read(plan),
                 Look::Absent(_) => {
                     // A cache of another size may have it.
-                    shard.sample(Op::Delete, call.hash, 0, 0, call.now);
+                    shard.sample(Op::Delete, call.request(), 0, 0);
                     return Attempt::Done(RemoveResult::NotFound);
                 }
                 Look::Found(seen) => seen,
@@ -70,7 +70,7 @@ impl Store {
             }
             if !remove.invalidate && !remove.empty {
                 shard.remove(tiers, seen.slot, seen.entry);
-                shard.sample(Op::Delete, call.hash, 0, 0, call.now);
+                shard.sample(Op::Delete, call.request(), 0, 0);
                 return Attempt::Done(RemoveResult::Removed);
             }
             if keeps_value && !seen.has_value() {

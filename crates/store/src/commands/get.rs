@@ -224,7 +224,7 @@ impl Shard {
     #[inline]
     fn sample_get(&mut self, op: Op, call: &Call<'_>, fetch: &Fetch, bytes: usize, expires: u32) {
         if !fetch.no_bump {
-            self.sample(op, call.hash, bytes, expires, call.now);
+            self.sample(op, call.request(), bytes, expires);
         }
     }
 
@@ -238,7 +238,7 @@ impl Shard {
     ) {
         self.sample_get(Op::Hit, call, fetch, header.bytes(), header.expires);
         if let Some(after) = touched {
-            self.sample(Op::Touch, call.hash, after.bytes(), after.expires, call.now);
+            self.sample(Op::Touch, call.request(), after.bytes(), after.expires);
         }
     }
 
@@ -278,7 +278,7 @@ impl Shard {
                 self.mark_read_at(tiers, (id, at), call.now);
             }
             self.bump(slot, entry);
-            self.sample(Op::Hit, call.hash, header.bytes(), header.expires, call.now);
+            self.sample(Op::Hit, call.request(), header.bytes(), header.expires);
         }
         Ok(answered)
     }

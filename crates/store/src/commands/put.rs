@@ -300,7 +300,7 @@ fn store_new(
             let entry = Entry::ram(call.hash, freq, State::RamLarge, offset);
             shard.count_if_of_another_key(tiers, call, old);
             shard.place(tiers, call.now, call.hash, old, entry);
-            shard.sample(Op::Set, call.hash, header.bytes(), header.expires, call.now);
+            shard.sample(Op::Set, call.request(), header.bytes(), header.expires);
             Attempt::Done(PutResult::Stored(header.cas))
         }
     }

@@ -4,12 +4,27 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
+use super::prefix::{NUMBER_BITS, PrefixNumber};
 use super::{Event, Op};
 use crate::clock::{Expiry, Seconds};
 use crate::index::hash::KeyHash;
 
-/// An event as it lies in the ring: hash; bytes and expiry; second and kind.
+/// An event as it lies in the ring: the hash, and two words.
+///
+/// ```text
+///  63                               32 31                                0
+/// +-----------------------------------+-----------------------------------+
+/// |              expiry               |               bytes               |
+/// +--------------------+----+---------+-----------------------------------+
+/// |  prefix, 28 bits   |read| op, 3   |              second               |
+/// +--------------------+----+---------+-----------------------------------+
+/// ```
 type Words = [AtomicU64; 3];
+
+const OP_SHIFT: u32 = 32;
+const READ_SHIFT: u32 = OP_SHIFT + 3;
+const PREFIX_SHIFT: u32 = READ_SHIFT + 1;
+const _: () = assert!(PREFIX_SHIFT + NUMBER_BITS == u64::BITS && Op::ALL.len() <= 8);
 
 struct Ring {
     slots: Box<[Words]>,
@@ -46,24 +61,31 @@ pub fn event_ring(slots: usize) -> (EventSender, EventReceiver) {
 }
 
 impl EventSender {
-    /// Sends an event. It is dropped if the ring is full.
-    pub fn send(&mut self, event: &Event) {
-        self.send_parts(event.op, event.hash, event.bytes, event.expiry.to_raw(), event.now);
-    }
-
-    /// Sends an event with an expiry as it is in a record.
-    #[inline]
-    pub(super) fn send_parts(&mut self, op: Op, hash: KeyHash, bytes: u32, expires: u32, now: Seconds) {
+    /// Returns whether the ring has room for an event.
+    pub(super) fn has_room(&self) -> bool {
         let ring = &*self.0;
         let put = ring.put.load(Relaxed);
-        if put.wrapping_sub(ring.taken.load(Acquire)) as usize >= ring.slots.len() {
-            ring.dropped.fetch_add(1, Relaxed);
-            return;
+        (put.wrapping_sub(ring.taken.load(Acquire)) as usize) < ring.slots.len()
+    }
+
+    /// Counts an event that found no room.
+    pub(super) fn drop_event(&mut self) {
+        self.0.dropped.fetch_add(1, Relaxed);
+    }
+
+    /// Sends an event. It is dropped if the ring is full.
+    pub fn send(&mut self, event: &Event) {
+        if !self.has_room() {
+            return self.drop_event();
         }
+        let ring = &*self.0;
+        let put = ring.put.load(Relaxed);
         let [key, item, what] = &ring.slots[put as usize & (ring.slots.len() - 1)];
-        key.store(hash.bits(), Relaxed);
-        item.store(u64::from(expires) << 32 | u64::from(bytes), Relaxed);
-        what.store((op as u64) << 32 | u64::from(now.0), Relaxed);
+        key.store(event.hash.bits(), Relaxed);
+        item.store(u64::from(event.expiry.to_raw()) << 32 | u64::from(event.bytes), Relaxed);
+        let prefix = event.prefix.map_or(0, PrefixNumber::bits);
+        let about = u64::from(prefix) << PREFIX_SHIFT | u64::from(event.has_read) << READ_SHIFT;
+        what.store(about | (event.op as u64) << OP_SHIFT | u64::from(event.now.0), Relaxed);
         ring.put.store(put.wrapping_add(1), Release);
     }
 }
@@ -81,10 +103,12 @@ impl EventReceiver {
         ring.taken.store(taken.wrapping_add(1), Release);
         Some(Event {
             hash: KeyHash(hash),
-            op: Op::ALL[(what >> 32) as usize % Op::ALL.len()],
+            op: Op::ALL[(what >> OP_SHIFT & 7) as usize % Op::ALL.len()],
             bytes: item as u32,
             expiry: Expiry::from_raw((item >> 32) as u32),
             now: Seconds(what as u32),
+            has_read: what >> READ_SHIFT & 1 != 0,
+            prefix: PrefixNumber::from_bits((what >> PREFIX_SHIFT) as u32),
         })
     }
 
@@ -105,6 +129,8 @@ mod tests {
             bytes: number.wrapping_mul(7),
             expiry: if number.is_multiple_of(3) { Expiry::Never } else { Expiry::At(Seconds(number)) },
             now: Seconds(number + 1),
+            has_read: number.is_multiple_of(2),
+            prefix: PrefixNumber::from_bits(number.wrapping_mul(99) % (1 << NUMBER_BITS)),
         }
     }
 

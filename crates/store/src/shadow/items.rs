@@ -71,13 +71,15 @@ pub(super) struct Item {
     flags: u8,
     /// The second, modulo 256, in which a client missed it in the real cache.
     missed_at: u8,
+    /// What it is accounted for under; 0 at first.
+    pub label: u16,
 }
 
 const _: () = assert!(size_of::<Item>() == 24);
 
 impl Item {
     const EMPTY: Item =
-        Item { tag: 0, bytes: 0, expires: 0, place: 0, copy: NO_COPY, flags: 0, missed_at: 0 };
+        Item { tag: 0, bytes: 0, expires: 0, place: 0, copy: NO_COPY, flags: 0, missed_at: 0, label: 0 };
 
     /// An item that was not read yet.
     pub(super) fn new(tag: u32, bytes: u32, expires: u32, place: Place) -> Item {
@@ -185,6 +187,11 @@ impl Items {
     /// Returns all items, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Item> {
         self.slots.iter().filter(|item| item.tag != 0)
+    }
+
+    /// Returns all items to change, in no order.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Item> {
+        self.slots.iter_mut().filter(|item| item.tag != 0)
     }
 
     fn home(&self, tag: u32) -> usize {

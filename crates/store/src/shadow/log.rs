@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::items::{Items, Place, SEGMENTS_MAX, SsdPlace};
+use super::items::{Item, Items, Place, SEGMENTS_MAX, SsdPlace};
+use super::prefixes::{Parts, part_of};
 use super::queue::Record;
 use crate::policy::cleaning::{Ssd, gain, moves_live_records, readmission_pages_max, reserved_segments};
 use crate::store::Geometry;
@@ -84,6 +85,8 @@ pub(super) struct Log {
     /// The share of the last decisions whether live records are moved that were close.
     close: f64,
     pub written: Written,
+    /// Bytes written of the sample, by the label of the item and the part of the sample; empty if nothing asks for it.
+    pub written_by_label: Vec<Parts>,
 }
 
 impl Log {
@@ -104,6 +107,7 @@ impl Log {
             has_wrapped: false,
             close: 0.0,
             written: Written::default(),
+            written_by_label: Vec::new(),
         }
     }
 
@@ -120,6 +124,10 @@ impl Log {
 
     fn bytes_there(&self, record: Record) -> f64 {
         bytes_there(record.bytes, self.write_buffer_bytes)
+    }
+
+    pub(super) fn segments(&self) -> usize {
+        self.segments.len()
     }
 
     pub(super) fn live(&self) -> u64 {
@@ -200,7 +208,7 @@ impl Log {
     fn write(&mut self, items: &mut Items, record: Record, stream: usize, at: &At) -> Option<SsdPlace> {
         let has_streams = self.segments.len() as u32 >= STREAMS_SEGMENTS_MIN;
         let stream = if has_streams { stream } else { LONG };
-        let expires = items.get(record.tag)?.expires;
+        let &Item { expires, label, .. } = items.get(record.tag)?;
         let bytes = self.bytes_there(record);
         let open = self.open[stream];
         let fits = |log: &Log, open: u16| {
@@ -219,6 +227,9 @@ impl Log {
             }
         };
         self.written.device_bytes += bytes;
+        if let Some(written) = self.written_by_label.get_mut(usize::from(label)) {
+            written[part_of(record.tag)] += bytes;
+        }
         let segment = &mut self.segments[usize::from(number)];
         segment.records.push(record);
         segment.used_bytes += bytes;

@@ -1,12 +1,15 @@
 //! The shadows of a cache: other sizes of its RAM, and other sizes of its SSD, within a bound on memory.
 
+use std::sync::Arc;
+
 use super::choice::{Choice, Chosen};
+use super::prefixes::{PrefixReport, Prefixes};
 use super::scale::Scale;
 use super::trial::{Changes, Trial, Tried};
 use super::{Counts, Estimate, Real, Rules, Seen, Shadow, State};
 use crate::error::OpenError;
 use crate::policy::admission::Admission;
-use crate::sample::{Event, is_sampled};
+use crate::sample::{Event, PrefixNames, is_sampled};
 use crate::store::{Config, Store};
 
 /// Sizes of RAM and of the SSD, in quarters of the cache's own; the first is its own. The largest take most of the
@@ -111,6 +114,8 @@ pub struct Shadows {
     admission: Admission,
     trial: Option<Trial>,
     trial_bytes_max: usize,
+    /// What accounts for prefixes, by the first axis's shadow of the cache's own size.
+    prefixes: Option<Prefixes>,
     /// What the real cache had done when the last two windows began, the earlier one first.
     begun: [Real; 2],
     /// Whether the shadows of the cache's own size had filled when that was looked at last.
@@ -148,6 +153,7 @@ impl Shadows {
             admission: config.first_admission(),
             trial: None,
             trial_bytes_max,
+            prefixes: None,
             begun: Default::default(),
             are_full: false,
         })
@@ -183,6 +189,27 @@ impl Shadows {
         self.trial.as_ref().map(|trial| trial.tried(real))
     }
 
+    /// Accounts for prefixes from now on, in at most `memory_bytes_max` bytes more, or what the least takes.
+    pub fn account(&mut self, names: Arc<PrefixNames>, memory_bytes_max: u64) {
+        self.prefixes = Some(Prefixes::new(names, memory_bytes_max as usize));
+        self.settle_prefixes();
+    }
+
+    /// Brings what is known of prefixes up to date. To be called now and then: it looks at all items of a shadow.
+    pub fn settle_prefixes(&mut self) {
+        if let (Some(prefixes), Some(own)) = (&mut self.prefixes, own(&mut self.lines)) {
+            prefixes.settle(own);
+        }
+    }
+
+    /// Returns what prefixes cost and give, as of the last [settlement](Self::settle_prefixes); `None` if they are not
+    /// accounted for.
+    pub fn prefixes(&self) -> Option<PrefixReport> {
+        let line = self.lines.first()?;
+        let own = &line.shadows.first()?.shadow;
+        self.prefixes.as_ref().map(|prefixes| prefixes.report(own, line.sample().state))
+    }
+
     /// Returns the scale of the largest sample: events of other keys are not needed.
     pub fn scale(&self) -> u32 {
         let lines = self.lines.iter().map(|line| line.scale.keys);
@@ -194,12 +221,18 @@ impl Shadows {
     pub fn memory_bytes(&self) -> usize {
         let of_choice = self.choice.as_ref().map_or(0, Choice::memory_bytes);
         let of_trial = self.trial.as_ref().map_or(0, Trial::memory_bytes);
-        self.lines.iter().map(Line::memory_bytes).sum::<usize>() + of_choice + of_trial
+        let of_prefixes = self.prefixes.as_ref().map_or(0, Prefixes::memory_bytes);
+        self.lines.iter().map(Line::memory_bytes).sum::<usize>() + of_choice + of_trial + of_prefixes
     }
 
     /// Takes a request into account.
     pub fn feed(&mut self, event: &Event) {
         self.lines.iter_mut().for_each(|line| line.feed(event));
+        if let (Some(prefixes), Some(own)) = (&mut self.prefixes, own(&mut self.lines))
+            && is_sampled(event.hash, own.scale())
+        {
+            prefixes.feed(event, own);
+        }
         if let Some(trial) = &mut self.trial {
             trial.feed(event);
         }
@@ -253,6 +286,9 @@ impl Shadows {
         for sized in self.lines.iter_mut().flat_map(|line| &mut line.shadows) {
             sized.begun = [sized.begun[1], sized.shadow.counts()];
         }
+        if let (Some(prefixes), Some(own)) = (&mut self.prefixes, own(&mut self.lines)) {
+            prefixes.turn(own);
+        }
     }
 
     /// Returns the samples, one an axis.
@@ -280,6 +316,11 @@ fn resized(config: &Config, axis: Axis, quarters: u64) -> Config {
         Axis::Ssd => config.ssd.iter_mut().for_each(|span| span.bytes = span.bytes / 4 * quarters),
     }
     config
+}
+
+/// Returns the first axis's shadow of the cache's own size.
+fn own(lines: &mut [Line]) -> Option<&mut Shadow> {
+    Some(&mut lines.first_mut()?.shadows.first_mut()?.shadow)
 }
 
 fn ssd_bytes(config: &Config) -> u64 {

@@ -1,9 +1,7 @@
 //! Sends what requests of a shard on sampled keys do.
 
 use super::Shard;
-use crate::clock::Seconds;
-use crate::index::hash::KeyHash;
-use crate::sample::{Op, Sampler};
+use crate::sample::{Op, Request, Sampler};
 
 impl Shard {
     /// Returns what sends sampled requests, to change.
@@ -13,9 +11,9 @@ impl Shard {
 
     /// Sends a request, if its key is sampled: `bytes` and `expires` are those of the item's record.
     #[inline]
-    pub(crate) fn sample(&mut self, op: Op, hash: KeyHash, bytes: usize, expires: u32, now: Seconds) {
-        if self.sampler.wants(hash) {
-            self.sampler.send(op, hash, bytes as u32, expires, now);
+    pub(crate) fn sample(&mut self, op: Op, request: Request<'_>, bytes: usize, expires: u32) {
+        if self.sampler.wants(request.hash) {
+            self.sampler.send(op, request, bytes as u32, expires);
         }
     }
 }
