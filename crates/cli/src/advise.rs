@@ -11,6 +11,7 @@ use crate::connect::One;
 use crate::exit::{Failure, Outcome, Verdict, print, print_json};
 use crate::figures::stats;
 use crate::http::HttpSource;
+use crate::prefixes::{Prefix, Prefixes};
 use crate::units::{show_bytes, show_whole};
 
 const GB: f64 = 1e9;
@@ -21,7 +22,8 @@ const MILLION: f64 = 1e6;
 /// Names the size of RAM and SSD that costs the least
 ///
 /// The server estimates what it would miss with other sizes (stats mrc). What a size costs in a month of 30 days is the
-/// price of its RAM and its SSD, and the cost of its misses at the present rate of gets. Prices may be in any currency.
+/// price of its RAM and its SSD, and the cost of its misses at the present rate of gets. Prices may be in any currency. If
+/// a prefix of keys writes far more to the SSD than it gives hits (stats prefixes), it is named.
 #[derive(Debug, Args)]
 pub struct AdviseArguments {
     /// The price of a GB of RAM for a month
@@ -80,20 +82,25 @@ struct Cost {
 /// # Errors
 /// The server cannot be asked, estimates nothing, or not yet.
 pub fn run(arguments: &AdviseArguments) -> Outcome<Verdict> {
-    let lines = match arguments.http.alone(&arguments.one)? {
-        Some(http) => lines_of(&http.json("/api/v1/mrc")?),
-        None => match stats(&arguments.one.client()?, "mrc") {
-            Err(Error::Refused { .. }) => {
-                return Err(Failure::of("the server estimates no other sizes: advise asks a Larder"));
+    let (lines, prefixes) = match arguments.http.alone(&arguments.one)? {
+        Some(http) => (lines_of(&http.json("/api/v1/mrc")?), None),
+        None => {
+            let client = arguments.one.client()?;
+            match stats(&client, "mrc") {
+                Err(Error::Refused { .. }) => {
+                    return Err(Failure::of("the server estimates no other sizes: advise asks a Larder"));
+                }
+                lines => (lines?, Prefixes::ask(&client)?),
             }
-            lines => lines?,
-        },
+        }
     };
     let sizes = sizes(&Lines(lines), arguments).map_err(Failure::of)?;
     let best = cheapest(&sizes);
+    let prefixes = prefixes.unwrap_or_default();
+    let costly = prefixes.costly().map(|prefix| Costly::of(&prefixes, prefix));
     match arguments.json {
-        true => print_json(&Advice { sizes: &sizes, cheapest: best })?,
-        false => print(&page(&sizes, best))?,
+        true => print_json(&Advice { sizes: &sizes, cheapest: best, costly_prefix: costly })?,
+        false => print(&(page(&sizes, best) + &costly.map_or(String::new(), |costly| costly.said())))?,
     }
     Ok(Verdict::Fine)
 }
@@ -102,6 +109,44 @@ pub fn run(arguments: &AdviseArguments) -> Outcome<Verdict> {
 struct Advice<'a> {
     sizes: &'a [Size],
     cheapest: Option<&'a Size>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    costly_prefix: Option<Costly>,
+}
+
+/// A prefix that writes out of proportion to what it gives.
+#[derive(Debug, Serialize)]
+struct Costly {
+    prefix: String,
+    /// Of all bytes written to the SSD, of all hits, and of the bytes on the SSD, from 0 to 1.
+    written_share: f64,
+    hits_share: f64,
+    ssd_share: f64,
+    /// Sampled items that the shares rest on.
+    items: u64,
+}
+
+impl Costly {
+    fn of(prefixes: &Prefixes, prefix: &Prefix) -> Costly {
+        Costly {
+            prefix: prefix.shown(),
+            written_share: prefixes.share(prefix, |row| row.ssd_bytes_written),
+            hits_share: prefixes.share(prefix, |row| row.hits),
+            ssd_share: prefixes.share(prefix, |row| row.ssd_bytes),
+            items: prefix.items,
+        }
+    }
+
+    fn said(&self) -> String {
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        format!(
+            "\nThe prefix {} causes {} of the bytes written to the SSD and {} of the hits (by {} sampled items). A shorter\n\
+             time to live, or not to store these items, spares the SSD.\n",
+            self.prefix,
+            percent(self.written_share),
+            percent(self.hits_share),
+            show_whole(self.items),
+        )
+    }
 }
 
 /// Returns the lines of `stats mrc` that `/api/v1/mrc` shows as an object.
@@ -348,6 +393,18 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("Today's size costs 301 more.\n"), "{page}");
+    }
+
+    #[test]
+    fn a_prefix_that_wears_the_ssd_and_gives_little_is_named() {
+        let prefixes = Prefixes::of(&crate::prefixes::tests::lines("ready")).expect("there are rows");
+        let costly = Costly::of(&prefixes, prefixes.costly().expect("it is scan"));
+        let said = costly.said();
+        assert!(
+            said.contains("scan causes 40 % of the bytes written to the SSD and 2 % of the hits"),
+            "{said}"
+        );
+        assert!(said.contains("(by 2,000 sampled items)"), "{said}");
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //!     |
 //!   copy, dump, restore, keys, hist, top, stat, advise, what_if, config   one file a verb
 //!     |        |                            |
-//!     |     transfer, spool, verify      figures, latencies, http   the list of keys and batches of items; figures
+//!     |     transfer, spool, verify      figures, latencies, prefixes, http   the list of keys and batches; what a server counts
 //!     |        |
 //!     |     items, dump_file, server_clock                items of a server, of a file; when they expire
 //!     v        v
@@ -36,6 +36,7 @@ mod items;
 mod keys;
 mod latencies;
 mod pace;
+mod prefixes;
 mod restore;
 mod screen;
 mod server_clock;
@@ -49,6 +50,7 @@ mod what_if;
 
 pub use config::{Setting, SettingsOf};
 pub use doctor::{Checked, Finding, Weight, examine_own};
+pub use prefixes::is_out_of_proportion;
 
 use std::ffi::OsString;
 use std::path::Path;

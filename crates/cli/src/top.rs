@@ -16,6 +16,7 @@ use crate::connect::One;
 use crate::exit::{Failure, Outcome, Verdict, print, print_json};
 use crate::figures::stats;
 use crate::http::HttpSource;
+use crate::prefixes::{Prefix, Prefixes};
 use crate::screen::{Progress, stop_on_signals, width};
 use crate::spool::list;
 use crate::units::{self, show_bytes, show_count, show_key, show_whole};
@@ -39,9 +40,10 @@ enum Of {
 /// Shows the prefixes, keys or clients that are asked for most
 ///
 /// It watches what the server does (`watch fetchers`), which makes no request wait: lines that come faster than they
-/// can be sent are left out, and it says how many. On a terminal it goes on until Ctrl-C; in a pipe it ends after one
-/// interval. With --stored it counts the items of the list of keys instead. With --http it shows the prefixes that the
-/// daemon counts itself (-D, or `stats detail on`); it tells them only with --http-token-file.
+/// can be sent are left out, and it says how many. Of prefixes a Larder also tells what they have in RAM and on the SSD,
+/// and their share of the bytes written there (stats prefixes). On a terminal it goes on until Ctrl-C; in a pipe it ends
+/// after one interval. With --stored it counts the items of the list of keys instead. With --http it shows the prefixes
+/// that the daemon counts itself (-D, or `stats detail on`); it tells them only with --http-token-file.
 #[derive(Debug, Args)]
 pub struct TopArguments {
     /// What to count
@@ -99,6 +101,31 @@ struct Name {
     /// Bytes of the values that they found, or of the items; `None` if the server does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
+    /// What the prefix costs, if the server accounts for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
+}
+
+/// What a prefix costs, as its server estimates it.
+#[derive(Debug, Serialize)]
+struct Cost {
+    ram_bytes: u64,
+    ssd_bytes: u64,
+    /// Of all bytes written to the SSD in the server's window, from 0 to 1.
+    written_share: f64,
+    /// Sampled items that this rests on.
+    sampled_items: u64,
+}
+
+impl Cost {
+    fn of(prefixes: &Prefixes, prefix: &Prefix) -> Cost {
+        Cost {
+            ram_bytes: prefix.ram_bytes,
+            ssd_bytes: prefix.ssd_bytes,
+            written_share: prefixes.share(prefix, |row| row.ssd_bytes_written),
+            sampled_items: prefix.items,
+        }
+    }
 }
 
 /// Runs the verb.
@@ -157,7 +184,12 @@ fn watched(arguments: &TopArguments, client: &Client, watch: &mut Watch, stop: &
         None if arguments.of == Of::Clients => format!("connection {}, closed", show_key(name)),
         None => show_key(name),
     };
+    let prefixes = match arguments.of {
+        Of::Prefixes => Prefixes::ask(client)?,
+        Of::Keys | Of::Clients => None,
+    };
     let names = names.top(arguments.names).into_iter().map(|(name, weight, error)| Name {
+        cost: prefixes.as_ref().and_then(|prefixes| cost(arguments, prefixes, &name)),
         name: shown(&name),
         count: weight.count,
         error,
@@ -184,7 +216,15 @@ fn stored(arguments: &TopArguments, client: &Client, stop: &AtomicBool) -> Outco
     progress.end();
     let names = names.top(arguments.names).into_iter().map(|(name, weight, error)| {
         let name = show_key(&name);
-        Name { name, count: weight.count, error, gets: None, hits: None, bytes: Some(weight.bytes) }
+        Name {
+            name,
+            count: weight.count,
+            error,
+            gets: None,
+            hits: None,
+            bytes: Some(weight.bytes),
+            cost: None,
+        }
     });
     Ok(View { seconds: 0.0, counted, skipped: 0, names: names.collect() })
 }
@@ -205,6 +245,18 @@ fn key_name<'k>(arguments: &TopArguments, key: &'k [u8]) -> &'k [u8] {
     let delimiter = arguments.delimiter.encode_utf8(&mut buffer).as_bytes();
     let end = key.windows(delimiter.len()).position(|bytes| bytes == delimiter);
     end.and_then(|end| key.get(..end + delimiter.len())).unwrap_or(b"-")
+}
+
+/// Returns what a prefix costs, if the server accounts for it under the same name: it ends as the server's do.
+fn cost(arguments: &TopArguments, prefixes: &Prefixes, name: &[u8]) -> Option<Cost> {
+    let mut buffer = [0; 4];
+    let delimiter = arguments.delimiter.encode_utf8(&mut buffer).as_bytes();
+    if delimiter != prefixes.delimiter {
+        return None;
+    }
+    let prefix = if name == b"-" { &b""[..] } else { name.strip_suffix(delimiter)? };
+    let row = prefixes.rows.iter().find(|row| row.name.as_deref() == Some(prefix))?;
+    Some(Cost::of(prefixes, row))
 }
 
 fn number(line: &WatchLine, name: &str) -> u64 {
@@ -244,8 +296,10 @@ fn text(view: &View, columns: usize) -> String {
     }
     let count = if view.seconds > 0.0 { "req/s" } else { "items" };
     let is_wide = columns >= 60;
+    let has_costs = columns >= 80 && view.names.iter().any(|name| name.cost.is_some());
     text.push_str(&if is_wide {
-        format!("{count:>7}  share   hit%     bytes  name\n")
+        let costs = if has_costs { "     RAM       SSD   wear  " } else { "" };
+        format!("{count:>7}  share   hit%     bytes  {costs}name\n")
     } else {
         format!("{count:>7}  hit%  name\n")
     });
@@ -255,8 +309,18 @@ fn text(view: &View, columns: usize) -> String {
         let (rate, share) = (show_count(rate.round() as u64), percent(name.count, view.counted));
         let hits = name.hits.map_or("-".to_string(), |hits| percent(hits, name.gets.unwrap_or(name.count)));
         let bytes = name.bytes.map_or("-".to_string(), show_bytes);
+        let costs = match &name.cost {
+            Some(cost) if has_costs => format!(
+                "{:>8}  {:>8}  {:>4.0}%  ",
+                show_bytes(cost.ram_bytes),
+                show_bytes(cost.ssd_bytes),
+                cost.written_share * 100.0
+            ),
+            None if has_costs => format!("{:>8}  {:>8}  {:>5}  ", "-", "-", "-"),
+            _ => String::new(),
+        };
         let facts = if is_wide {
-            format!("{rate:>7}  {share:>5}  {hits:>5}  {bytes:>8}  ")
+            format!("{rate:>7}  {share:>5}  {hits:>5}  {bytes:>8}  {costs}")
         } else {
             format!("{rate:>7}  {hits:>4}  ")
         };
@@ -292,6 +356,30 @@ mod tests {
     }
 
     #[test]
+    fn what_a_prefix_costs_is_shown_where_the_server_cuts_keys_alike() {
+        let prefixes = Prefixes::of(&crate::prefixes::tests::lines("ready")).expect("there are rows");
+        let top = arguments(Of::Prefixes);
+        let scan = cost(&top, &prefixes, b"scan:").expect("the server knows it");
+        assert_eq!((scan.ram_bytes, scan.ssd_bytes, scan.written_share), (100, 600, 0.4));
+        assert!(cost(&top, &prefixes, b"other:").is_none() && cost(&top, &prefixes, b"scan").is_none());
+        let other = TopArguments { delimiter: '/', ..top };
+        assert!(cost(&other, &prefixes, b"scan/").is_none());
+        let name = |name: &str, cost| Name {
+            name: name.to_string(),
+            count: 5,
+            error: 0,
+            gets: None,
+            hits: Some(1),
+            bytes: Some(9),
+            cost,
+        };
+        let names = vec![name("scan:", Some(scan)), name("other:", None)];
+        let shown = text(&View { seconds: 1.0, counted: 10, skipped: 0, names }, 80);
+        assert!(shown.contains("   100 B     600 B    40%  scan:\n"), "{shown}");
+        assert!(shown.contains("       -         -      -  other:\n"), "{shown}");
+    }
+
+    #[test]
     fn a_view_fits_the_terminal() {
         let long = Name {
             name: "k".repeat(300),
@@ -300,6 +388,7 @@ mod tests {
             gets: None,
             hits: Some(99),
             bytes: Some(1 << 40),
+            cost: Some(Cost { ram_bytes: 1 << 40, ssd_bytes: 1 << 50, written_share: 1.0, sampled_items: 9 }),
         };
         let view = View { seconds: 2.0, counted: 200_000, skipped: 0, names: vec![long] };
         for columns in [40, 80] {

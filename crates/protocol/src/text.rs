@@ -102,6 +102,8 @@ pub const WATCH_FAILED: &str = "WATCHER_FAILED failed to add log watcher";
 pub const STATS_DETAIL_USAGE: &str = "CLIENT_ERROR usage: stats detail on|off|dump";
 /// `stats detail` is disabled.
 pub const STATS_DETAIL_NOT_ALLOWED: &str = "CLIENT_ERROR stats detail not allowed";
+/// `stats prefixes` is disabled, as `stats detail` is.
+pub const STATS_PREFIXES_NOT_ALLOWED: &str = "CLIENT_ERROR stats prefixes not allowed";
 /// `stats cachedump` with too few arguments.
 pub const STATS_CACHEDUMP_USAGE: &str = "CLIENT_ERROR bad command line";
 /// `stats cachedump` of a class that cannot exist; libmemcached's dump ends on these very words.

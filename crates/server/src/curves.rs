@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use larder_store::shadow::{Changes, Chosen, Point, Real, Sample, Tried};
+use larder_store::shadow::{Changes, Chosen, Point, PrefixReport, Real, Sample, Tried};
 
 /// A trial of other options.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,8 @@ pub struct Curve {
     pub points: Vec<Point>,
     /// What speaks for the admission; `None` if none is chosen.
     pub chosen: Option<Chosen>,
+    /// What prefixes of keys cost and give.
+    pub prefixes: PrefixReport,
     /// The present trial.
     pub trial: Trial,
     /// What the real cache has done in the time that they are of, with the seconds of that time.

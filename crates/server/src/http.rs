@@ -58,7 +58,7 @@ pub struct State {
 }
 
 /// The paths that answer, but for the page itself and what belongs to it.
-const PATHS: [&str; 11] = [
+const PATHS: [&str; 12] = [
     "/metrics",
     "/healthz",
     "/readyz",
@@ -70,6 +70,7 @@ const PATHS: [&str; 11] = [
     "/api/v1/mrc",
     "/api/v1/segments",
     "/api/v1/top",
+    "/api/v1/prefixes",
 ];
 
 impl State {

@@ -11,6 +11,7 @@
 mod exporter;
 mod larder;
 mod mrc;
+mod prefixes;
 mod process;
 mod text;
 
@@ -45,7 +46,7 @@ impl Default for Scrapes {
 }
 
 /// Returns all metrics in a format.
-pub fn scrape(shared: &Shared, scrapes: &Scrapes, format: Format) -> String {
+pub fn scrape(shared: &Shared, scrapes: &Scrapes, format: Format, shows_keys: bool) -> String {
     let began = Instant::now();
     let mut text = Exposition::new(format);
     // Both look at every shard and every segment of the SSD, so they are taken once.
@@ -53,6 +54,9 @@ pub fn scrape(shared: &Shared, scrapes: &Scrapes, format: Format) -> String {
     exporter::add(&mut text, shared, &store, &ages);
     larder::add(&mut text, shared, &store, &ages);
     mrc::add(&mut text, shared);
+    if shows_keys {
+        prefixes::add(&mut text, shared);
+    }
     process::add(&mut text, scrapes.started_unix_s);
     let last = Duration::from_nanos(scrapes.last_ns.load(Relaxed)).as_secs_f64();
     let help = "How long the scrape before this one took the daemon.";

@@ -45,7 +45,7 @@ use receive::Receiving;
 use subscribe::Subscribed;
 use watch::Watching;
 
-pub use commands::{Lines, all_figures, mrc_figures, settings, statistics};
+pub use commands::{Lines, all_figures, mrc_figures, prefix_figures, settings, statistics};
 pub use larder_protocol::text::TOO_MANY_CONNECTIONS;
 pub use output::Output;
 pub use read::{Memory, ReadBuffer, Ticket};

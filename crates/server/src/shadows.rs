@@ -14,6 +14,8 @@ use crate::shared::Shared;
 
 /// The part of the shadows' memory that the rings have.
 const RING_PART: u64 = 8;
+/// The part of what is left that prefixes are accounted for in.
+const PREFIXES_PART: u64 = 16;
 /// Pauses between two looks at the rings: while requests come, and the longest while none do.
 const PAUSE: Duration = Duration::from_millis(4);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
@@ -49,15 +51,19 @@ impl Feeder {
         }
         let slots = (bytes / RING_PART) as usize / ring_bytes(1);
         let slots = slots.next_power_of_two() / 2;
-        let for_shadows = bytes - bytes / RING_PART;
+        let for_prefixes = (bytes - bytes / RING_PART) / PREFIXES_PART;
+        let for_shadows = bytes - bytes / RING_PART - for_prefixes;
         let shadows = match chooses {
             true => Shadows::choosing(config, for_shadows),
             false => Shadows::new(config, for_shadows),
         };
-        let shadows = shadows.map_err(|error| error.to_string())?;
+        let mut shadows = shadows.map_err(|error| error.to_string())?;
+        let delimiter = shared.config.prefix_delimiter;
+        let (receivers, names) = shared.store.sample_by_prefix(shadows.scale(), slots, delimiter);
+        shadows.account(names, for_prefixes);
         let mut feed = Feed {
             shared: shared.clone(),
-            receivers: shared.store.sample(shadows.scale(), slots),
+            receivers,
             slots: slots as u64,
             scale: shadows.scale(),
             shadows,
@@ -205,12 +211,15 @@ impl Feed {
         Real { gets: totals.cmd_get, misses: totals.get_misses, at: self.shared.clock.now() }
     }
 
-    fn publish(&self) {
+    fn publish(&mut self) {
         let real = self.real();
+        self.shadows.settle_prefixes();
+        let Some(prefixes) = self.shadows.prefixes() else { return };
         self.shared.curves.publish(Curve {
             samples: self.shadows.samples(),
             points: self.shadows.points(real),
             chosen: self.shadows.chosen(),
+            prefixes,
             trial: Trial { tried: self.shadows.tried(real), ..self.trial.clone() },
             window: self.shadows.window(real),
             memory_bytes: self.shadows.memory_bytes() as u64,

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use harness::for_a_while;
 use larder_server::config::{Config, HttpOptions};
+use larder_server::curves::{Curve, Trial};
 use larder_server::http::{Connection, State};
+use larder_store::shadow::{Amount, PrefixAmounts, PrefixReport, Quantity, Real, State as SampleState};
 use support::{Client, Random, SSD_SEGMENTS, Server};
 
 fn options(args: &[&str]) -> HttpOptions {
@@ -134,6 +136,74 @@ fn the_list_of_prefixes_is_bounded() {
     let (_, body) = ask(&state, "GET /api/v1/top", TOKEN_FIELDS);
     std::fs::remove_file(token).expect("it is there");
     assert_eq!(body.matches("\"prefix\":").count(), 100);
+}
+
+/// A prefix of which one key in eight is in the sample, so that its amounts rest on an eighth of its items.
+fn amounts(name: Option<&[u8]>, items: u64) -> PrefixAmounts {
+    let amounts =
+        Quantity::ALL.map(|quantity| Amount { value: (8 * items + quantity as u64) as f64, error: 7.0 });
+    PrefixAmounts { name: name.map(Box::from), items, amounts }
+}
+
+fn publish(server: &Server, rows: Vec<PrefixAmounts>) {
+    server.shared.curves.publish(Curve {
+        samples: vec![],
+        points: vec![],
+        chosen: None,
+        prefixes: PrefixReport { rows, delimiter: b':', scale: 8, state: SampleState::Ready },
+        trial: Trial::default(),
+        window: Real::default(),
+        memory_bytes: 0,
+        events: 0,
+        events_dropped: 0,
+    });
+}
+
+#[test]
+fn what_prefixes_cost_is_shown_only_behind_the_token() {
+    let server = Server::start(&["-m", "8"], 0);
+    let names = [&b"<b>user"[..], b"other", b"", b"\0\xff"];
+    let named = names.iter().zip(1..).map(|(name, nth)| amounts(Some(name), 1_000 / nth));
+    publish(&server, named.chain([amounts(None, 5)]).collect());
+    let open = serving(&[], &server);
+    assert_eq!(get(&open, "/api/v1/prefixes").0, 403);
+    assert!(!get(&open, "/metrics").1.contains("larder_prefix_"));
+    assert!(!get(&open, "/").1.contains("prefix-costs"));
+
+    let (state, token) = serving_with_token("costs", &server);
+    assert_eq!(get(&state, "/api/v1/prefixes").0, 401);
+    let [(_, body), (_, metrics), (_, page)] =
+        ["/api/v1/prefixes", "/metrics", "/"].map(|path| ask(&state, &format!("GET {path}"), TOKEN_FIELDS));
+    std::fs::remove_file(token).expect("it is there");
+    let first = "{\"prefix\":\"%3Cb%3Euser\",\"items\":1000,\"ram_bytes\":8000,\"ram_bytes_error\":7,";
+    assert!(body.starts_with("{\"state\":\"ready\",\"delimiter\":\"%3A\",\"sample_rate\":8,"), "{body}");
+    assert!(body.contains(&format!("\"prefixes\":[{first}")) && body.contains(",{\"items\":5,"), "{body}");
+    // A prefix that is called as all others are is no other one.
+    for label in ["%3Cb%3Euser", "other", "", "%00%FF", "(other)"] {
+        let line = format!("larder_prefix_ssd_written_bytes{{prefix=\"{label}\"}}");
+        assert_eq!(metrics.matches(&line).count(), 1, "{line}");
+    }
+    assert!(page.contains("prefix-costs") && page.contains("&lt;b&gt;user") && !page.contains("<b>user"));
+    assert!(page.contains("no prefix") && page.contains("all others"));
+}
+
+#[test]
+fn stats_prefixes_is_refused_as_stats_detail_is() {
+    let server = Server::start(&["-m", "8", "-X"], 0);
+    publish(&server, vec![amounts(Some(b"user"), 9), amounts(None, 5)]);
+    assert_eq!(
+        Client::new().say(&server, "stats prefixes\r\n"),
+        "CLIENT_ERROR stats prefixes not allowed\r\n"
+    );
+    let server = Server::start(&["-m", "8"], 0);
+    assert_eq!(Client::new().say(&server, "stats prefixes\r\n"), "STAT state off\r\nEND\r\n");
+    publish(&server, vec![amounts(Some(b"a b"), 9), amounts(None, 5)]);
+    let said = Client::new().say(&server, "stats prefixes\r\n");
+    assert!(said.contains("STAT prefix:1:name a%20b\r\nSTAT prefix:1:items 9\r\n"), "{said}");
+    assert!(
+        said.contains("STAT prefix:other:misses 45\r\nSTAT prefix:other:misses_error 7\r\nEND"),
+        "{said}"
+    );
 }
 
 #[test]

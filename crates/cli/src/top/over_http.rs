@@ -101,6 +101,7 @@ fn view(before: &Counted, now: &Counted, names: usize, passed: Duration) -> View
         gets: Some(prefix.gets),
         hits: Some(prefix.hits),
         bytes: None,
+        cost: None,
     };
     View {
         seconds: passed.as_secs_f64(),

@@ -170,6 +170,7 @@ mod tests {
                     "stats detail dump",
                     "stats cachedump 1 1",
                     "stats conns",
+                    "stats prefixes",
                     "stats  reset",
                     "shutdown",
                     "shutdown graceful",

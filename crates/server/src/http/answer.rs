@@ -57,7 +57,7 @@ fn figures(state: &State, path: &str, request: &Request) -> Response {
     match path {
         "/metrics" => {
             let format = Format::of_accept(&request.accept);
-            let scrape = |shared| metrics::scrape(shared, &state.scrapes, format);
+            let scrape = |shared| metrics::scrape(shared, &state.scrapes, format, shows_keys(state));
             shared.map_or_else(starting, |shared| Response::new(format.content_type(), scrape(shared)))
         }
         "/api/v1/stats" => json(api::stats),
@@ -66,8 +66,11 @@ fn figures(state: &State, path: &str, request: &Request) -> Response {
         "/api/v1/doctor" => json(api::doctor),
         "/api/v1/mrc" => json(api::mrc),
         "/api/v1/segments" => json(segments::segments),
-        "/api/v1/top" if !shows_keys(state) => Response::line(Status::Forbidden, NEEDS_TOKEN),
+        "/api/v1/top" | "/api/v1/prefixes" if !shows_keys(state) => {
+            Response::line(Status::Forbidden, NEEDS_TOKEN)
+        }
         "/api/v1/top" => json(api::top),
+        "/api/v1/prefixes" => json(api::prefixes),
         _ => Response::refusal(Status::NotFound),
     }
 }

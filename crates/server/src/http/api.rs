@@ -8,7 +8,7 @@ use crate::config::{COMPATIBLE_VERSION, ShownValue, VERSION, values_of};
 use crate::histogram::Times;
 use crate::json::{object, quoted};
 use crate::prefixes::PrefixCounts;
-use crate::session::{Lines, all_figures, mrc_figures};
+use crate::session::{Lines, all_figures, mrc_figures, prefix_figures};
 use crate::shared::Shared;
 
 /// The most prefixes that `top` lists.
@@ -55,6 +55,27 @@ fn mrc_of(lines: &Lines) -> String {
 /// Returns the axis and the multiple that a line of a size begins with.
 fn size_of_line(name: &str) -> &str {
     name.rsplit_once(':').map_or("", |(size, _)| size)
+}
+
+/// Returns the lines of `stats prefixes` as an object; those of a prefix as an object each in `prefixes`, the one of all
+/// others at last, without a name.
+pub(super) fn prefixes(shared: &Shared) -> String {
+    prefixes_of(&prefix_figures(shared))
+}
+
+fn prefixes_of(lines: &Lines) -> String {
+    let (rows, others): (Vec<_>, Vec<_>) = lines.iter().partition(|(name, _)| name.contains(':'));
+    // The lines of a prefix follow each other.
+    let rows = rows.chunk_by(|one, next| size_of_line(&one.0) == size_of_line(&next.0)).map(|lines| {
+        object(lines.iter().map(|(name, value)| match name.rsplit(':').next().unwrap_or_default() {
+            // It may look like a number.
+            "name" => ("prefix", quoted(value)),
+            name => (name, number_or_text(value)),
+        }))
+    });
+    let rows = format!("[{}]", rows.collect::<Vec<_>>().join(","));
+    let others = others.into_iter().map(|(name, value)| (name.as_ref(), number_or_text(value)));
+    object(others.chain([("prefixes", rows)]))
 }
 
 /// Returns every value of the configuration with its origin, as `--print-config` shows them.
@@ -179,6 +200,20 @@ mod tests {
         let own = "{\"axis\":\"ram\",\"times\":1,\"miss_ratio\":\"unknown\"}";
         assert_eq!(mrc_of(&lines), format!("{{\"state\":\"on\",\"points\":[{size},{own}]}}"));
         assert_eq!(mrc_of(&vec![line("state", "off")]), "{\"state\":\"off\",\"points\":[]}");
+    }
+
+    #[test]
+    fn prefixes_are_objects_of_their_own() {
+        let line = |name: &'static str, value: &str| (name.into(), value.to_string());
+        let lines = vec![
+            line("state", "ready"),
+            line("prefix:1:name", "7"),
+            line("prefix:1:hits", "12"),
+            line("prefix:other:hits", "3"),
+        ];
+        let rows = "[{\"prefix\":\"7\",\"hits\":12},{\"hits\":3}]";
+        assert_eq!(prefixes_of(&lines), format!("{{\"state\":\"ready\",\"prefixes\":{rows}}}"));
+        assert_eq!(prefixes_of(&vec![line("state", "off")]), "{\"state\":\"off\",\"prefixes\":[]}");
     }
 
     #[test]

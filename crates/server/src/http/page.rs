@@ -45,7 +45,7 @@ pub(super) const STYLE: &str = include_str!("page/page.css");
 pub(super) const SCRIPT: &str = include_str!("page/page.js");
 
 /// Every panel, in the order of the page.
-const PANELS: [fn(&View<'_>) -> Option<Panel>; 13] = [
+const PANELS: [fn(&View<'_>) -> Option<Panel>; 14] = [
     requests::requests,
     requests::hit_ratio,
     requests::latency,
@@ -58,6 +58,7 @@ const PANELS: [fn(&View<'_>) -> Option<Panel>; 13] = [
     sizing::memory_sizes,
     sizing::ssd_sizes,
     prefixes::prefixes,
+    prefixes::costs,
     doctor::doctor,
 ];
 

@@ -13,7 +13,7 @@ use larder_store::{Call, Expiry, KeyHash, Seconds};
 use super::{Ctx, Served, Session};
 use crate::clock::Clock;
 
-pub use stats::{Lines, all_figures, mrc_figures, settings, statistics};
+pub use stats::{Lines, all_figures, mrc_figures, prefix_figures, settings, statistics};
 
 pub(super) use keys::KeyListing;
 pub(super) use stats::ConnectionListing;

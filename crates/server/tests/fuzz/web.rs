@@ -22,6 +22,7 @@ const PIECES: &[&str] = &[
     "/api/v1/stats",
     "/api/v1/segments",
     "/api/v1/top",
+    "/api/v1/prefixes",
     " HTTP/1.1\r\n",
     " HTTP/1.0\n",
     "Host: localhost\r\n",

@@ -71,7 +71,7 @@ impl Server {
         if sizes.shadow_bytes() > 0 {
             // As many requests are sent as in a daemon; here none are taken.
             let shadows = Shadows::new(&sizes, sizes.shadow_bytes()).expect("the sizes fit");
-            store.sample(shadows.scale(), 2048);
+            store.sample_by_prefix(shadows.scale(), 2048, config.prefix_delimiter);
         }
         let mut shared = Shared::new(store, Clock::new(), config, "none");
         shared.tls = tls::open(&shared.config).expect("the test's certificates are valid");

@@ -201,6 +201,9 @@ impl Slot {
     }
 }
 
+/// A prefix without a slot, and how much it was asked for of late.
+type Cell = Option<(PrefixNumber, f64)>;
+
 /// The prefixes, and what they cost and give.
 pub(super) struct Prefixes {
     names: Arc<PrefixNames>,
@@ -208,8 +211,7 @@ pub(super) struct Prefixes {
     slots: Vec<Slot>,
     by_number: HashMap<PrefixNumber, u16>,
     free: Vec<u16>,
-    /// Prefixes without a slot, and how much they were asked for of late.
-    cells: Vec<Option<(PrefixNumber, f64)>>,
+    cells: Vec<Cell>,
     /// Sets and the bytes of what they stored.
     sets: f64,
     set_bytes: f64,
@@ -218,7 +220,8 @@ pub(super) struct Prefixes {
 impl Prefixes {
     /// None yet, in at most `memory_bytes_max` bytes, if that is enough for those that are shown.
     pub(super) fn new(names: Arc<PrefixNames>, memory_bytes_max: usize) -> Prefixes {
-        let count = (memory_bytes_max / Prefixes::slot_bytes()).clamp(SLOTS_MIN, SLOTS_MAX);
+        let for_slots = memory_bytes_max.saturating_sub(CELLS * size_of::<Cell>());
+        let count = (for_slots / Prefixes::slot_bytes()).clamp(SLOTS_MIN, SLOTS_MAX);
         Prefixes {
             names,
             slots: vec![Slot::default(); count],
@@ -333,7 +336,7 @@ impl Prefixes {
             cell.1 *= FADE;
         }
         for _ in 0..CHANGES_MAX {
-            let weight_of = |cell: &Option<(PrefixNumber, f64)>| cell.map_or(0.0, |(_, weight)| weight);
+            let weight_of = |cell: &Cell| cell.map_or(0.0, |(_, weight)| weight);
             let best = (0..CELLS)
                 .max_by(|one, next| weight_of(&self.cells[*one]).total_cmp(&weight_of(&self.cells[*next])));
             let (Some(best), Some((nth, least))) = (best, self.least()) else { break };

@@ -243,7 +243,7 @@ impl<'a> Drawing<'a> {
 mod tests {
     use super::*;
     use larder_store::Seconds;
-    use larder_store::shadow::Real;
+    use larder_store::shadow::{PrefixReport, Real};
 
     fn point(times: f64, ratios: Option<(f64, f64, f64)>) -> Point {
         Point {
@@ -263,6 +263,7 @@ mod tests {
             samples: vec![],
             points,
             chosen: None,
+            prefixes: PrefixReport { rows: vec![], delimiter: b':', scale: 1, state: State::Ready },
             trial: Default::default(),
             window,
             memory_bytes: 0,

@@ -5,6 +5,7 @@ mod connections;
 mod general;
 mod larder;
 mod mrc;
+mod prefixes;
 mod what_if;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -33,6 +34,9 @@ impl Session {
             Some(b"larder") => show(out, reply, larder::lines(ctx.shared)),
             Some(b"what_if") => show(out, reply, what_if::lines(ctx.shared, words)),
             Some(b"mrc") => show(out, reply, mrc::lines(ctx.shared)),
+            Some(b"prefixes") if ctx.shared.config.dumping => show(out, reply, prefixes::lines(ctx.shared)),
+            Some(b"prefixes") if is_binary(reply) => reply.stats_unknown(out),
+            Some(b"prefixes") => reply.line(out, text::STATS_PREFIXES_NOT_ALLOWED),
             Some(b"settings") => show(out, reply, settings(ctx.shared)),
             Some(b"items") => {
                 let (store, ages) = (ctx.shared.store_stats(), ctx.shared.store.ages(ctx.now));
@@ -75,6 +79,11 @@ pub fn all_figures(shared: &Shared) -> [Lines; 2] {
 /// Returns the lines of `stats mrc`, as names and values.
 pub fn mrc_figures(shared: &Shared) -> Lines {
     mrc::lines(shared)
+}
+
+/// Returns the lines of `stats prefixes`, as names and values.
+pub fn prefix_figures(shared: &Shared) -> Lines {
+    prefixes::lines(shared)
 }
 
 /// Names and values in the order of the reply.
