@@ -22,8 +22,8 @@ const MILLION: f64 = 1e6;
 /// Names the size of RAM and SSD that costs the least
 ///
 /// The server estimates what it would miss with other sizes (stats mrc). What a size costs in a month of 30 days is the
-/// price of its RAM and its SSD, and the cost of its misses at the present rate of gets. Prices may be in any currency. If
-/// a prefix of keys writes far more to the SSD than it gives hits (stats prefixes), it is named.
+/// price of its RAM and its SSD, and the cost of its misses at the present rate of gets. Prices may be in any currency.
+/// If a prefix of keys writes far more to the SSD than it gives hits (stats prefixes), it is named.
 #[derive(Debug, Args)]
 pub struct AdviseArguments {
     /// The price of a GB of RAM for a month
@@ -139,8 +139,8 @@ impl Costly {
     fn said(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
         format!(
-            "\nThe prefix {} causes {} of the bytes written to the SSD and {} of the hits (by {} sampled items). A shorter\n\
-             time to live, or not to store these items, spares the SSD.\n",
+            "\nThe prefix {} causes {} of the bytes written to the SSD and {} of the hits (by {} \
+             sampled items). A shorter time to live, or not to store these items, spares the SSD.\n",
             self.prefix,
             percent(self.written_share),
             percent(self.hits_share),

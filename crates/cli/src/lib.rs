@@ -8,7 +8,7 @@
 //!     |
 //!   copy, dump, restore, keys, hist, top, stat, advise, what_if, config   one file a verb
 //!     |        |                            |
-//!     |     transfer, spool, verify      figures, latencies, prefixes, http   the list of keys and batches; what a server counts
+//!     |     transfer, spool, verify      figures, latencies, prefixes, http   the list of keys; a server's counts
 //!     |        |
 //!     |     items, dump_file, server_clock                items of a server, of a file; when they expire
 //!     v        v

@@ -4,9 +4,18 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use larder_protocol::uri_encode;
+
 /// The most prefixes that are counted (memcached's number), and the most bytes of them.
 const PREFIXES_MAX: usize = 1 << 16;
 const PREFIX_BYTES_MAX: usize = 1 << 20;
+
+/// Returns a prefix as `metadump` shows keys, because it may hold any bytes.
+pub fn encoded(prefix: &[u8]) -> String {
+    let mut name = Vec::new();
+    uri_encode(&mut name, prefix);
+    String::from_utf8_lossy(&name).into_owned()
+}
 
 /// The effect of a command on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,6 +17,7 @@
 mod choice;
 mod estimate;
 mod items;
+mod labels;
 mod log;
 mod pair;
 mod prefixes;
@@ -50,7 +51,6 @@ pub(crate) use log::bytes_there;
 
 use items::{Item, Items, Place, SsdPlace, spread};
 use log::{At, Log};
-use prefixes::Parts;
 use queue::{Queue, Record};
 
 /// What a shadow has seen, multiplied by its scale: an estimate of what a cache of its size would have.
@@ -168,14 +168,6 @@ const SEGMENT_DOUBT: f64 = 0.1;
 /// The part of the difference between two sizes by which a shadow may be wrong about it, without an SSD and with one.
 const RAM_MODEL: f64 = 0.02;
 const SSD_MODEL: f64 = 0.1;
-
-/// An item of a shadow, to be accounted for.
-struct Held {
-    tag: u32,
-    label: u16,
-    bytes: u32,
-    is_in_ram: bool,
-}
 
 /// A cache of another size, imagined.
 pub struct Shadow {
@@ -331,50 +323,6 @@ impl Shadow {
         let (counts, turns) = (self.counts, self.turns);
         *self = Shadow { counts, turns, first_scale: self.first_scale, ..fresh };
         (self.log.written, self.log.written_by_label) = written;
-    }
-
-    /// Returns the bytes of RAM that are emptied at once, of all keys.
-    fn emptied_bytes(&self) -> f64 {
-        self.segment_bytes() as f64 * f64::from(self.scale)
-    }
-
-    /// Returns how many segments its SSD has.
-    fn ssd_segments(&self) -> usize {
-        self.log.segments()
-    }
-
-    /// Returns the tag of a key's item.
-    fn tag(&self, hash: KeyHash) -> u32 {
-        tag_of(hash, mixed(hash), self.first_scale)
-    }
-
-    /// Accounts for an item under a label from now on, if it is there.
-    fn label(&mut self, tag: u32, label: u16) {
-        if let Some(item) = self.items.get_mut(tag) {
-            item.label = label;
-        }
-    }
-
-    /// Gives all items other labels.
-    fn relabel(&mut self, label_of: impl Fn(u16) -> u16) {
-        self.items.iter_mut().for_each(|item| item.label = label_of(item.label));
-    }
-
-    /// Returns the bytes that were written to the SSD, not multiplied by the scale, by labels below `labels`, to be
-    /// taken. They are counted from the first call on.
-    fn written_by_label(&mut self, labels: usize) -> &mut [Parts] {
-        self.log.written_by_label.resize(labels, Parts::default());
-        &mut self.log.written_by_label
-    }
-
-    /// Returns all items, also those that have expired and take room until they are removed.
-    fn held(&self) -> impl Iterator<Item = Held> {
-        self.items.iter().map(|item| Held {
-            tag: item.tag(),
-            label: item.label,
-            bytes: item.bytes,
-            is_in_ram: matches!(item.place(), Place::Ram { .. }),
-        })
     }
 
     /// Writes other items to the SSD from now on.

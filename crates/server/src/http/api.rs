@@ -1,13 +1,12 @@
 //! Figures as JSON, each the twin of a command.
 
 use larder_cli::{Checked, Finding, Weight};
-use larder_protocol::uri_encode;
 
 use crate::checks::examine;
 use crate::config::{COMPATIBLE_VERSION, ShownValue, VERSION, values_of};
 use crate::histogram::Times;
 use crate::json::{object, quoted};
-use crate::prefixes::PrefixCounts;
+use crate::prefixes::{PrefixCounts, encoded};
 use crate::session::{Lines, all_figures, mrc_figures, prefix_figures};
 use crate::shared::Shared;
 
@@ -114,10 +113,8 @@ pub(super) fn latency(shared: &Shared) -> String {
 /// `metadump`, because keys may hold any bytes.
 pub(super) fn top(shared: &Shared) -> String {
     let counts = |(prefix, counts): (Vec<u8>, PrefixCounts)| {
-        let mut name = Vec::new();
-        uri_encode(&mut name, &prefix);
         object([
-            ("prefix", quoted(&String::from_utf8_lossy(&name))),
+            ("prefix", quoted(&encoded(&prefix))),
             ("gets", counts.gets.to_string()),
             ("hits", counts.hits.to_string()),
             ("sets", counts.sets.to_string()),

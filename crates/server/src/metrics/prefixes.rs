@@ -1,10 +1,10 @@
 //! `larder_prefix_*`: what prefixes of keys cost and give. docs/metrics.md explains each.
 
-use larder_protocol::uri_encode;
 use larder_store::shadow::{PrefixAmounts, Quantity, State};
 
 use super::text::Exposition;
 use super::text::Kind::Gauge;
+use crate::prefixes::encoded;
 use crate::shared::Shared;
 
 /// The label of all prefixes that have no samples of their own. No encoded prefix has these characters.
@@ -49,8 +49,5 @@ fn family(quantity: Quantity) -> (&'static str, &'static str) {
 }
 
 fn label(row: &PrefixAmounts) -> String {
-    let Some(name) = &row.name else { return OTHERS.to_string() };
-    let mut label = Vec::new();
-    uri_encode(&mut label, name);
-    String::from_utf8_lossy(&label).into_owned()
+    row.name.as_deref().map_or(OTHERS.to_string(), encoded)
 }

@@ -1,9 +1,9 @@
 //! `stats prefixes`: what each prefix of keys costs and gives.
 
-use larder_protocol::uri_encode;
 use larder_store::shadow::{PrefixAmounts, Quantity};
 
 use super::Lines;
+use crate::prefixes::encoded;
 use crate::shared::Shared;
 
 /// Returns the lines: `state` alone if nothing is accounted for.
@@ -36,11 +36,4 @@ fn add(lines: &mut Lines, row: &PrefixAmounts, place: usize) {
         add(quantity.name(), format!("{:.0}", amount.value));
         add(&format!("{}_error", quantity.name()), format!("{:.0}", amount.error));
     }
-}
-
-/// Returns a prefix as `metadump` shows keys, because it may hold any bytes.
-fn encoded(prefix: &[u8]) -> String {
-    let mut name = Vec::new();
-    uri_encode(&mut name, prefix);
-    String::from_utf8_lossy(&name).into_owned()
 }
