@@ -212,6 +212,7 @@ fn write_record(
         return Attempt::NoSlot;
     }
     let freq = old.map_or(0, |(_, old)| old.freq());
+    let header = &header.stored_again(old.is_some());
     let bytes = header.bytes();
     if bytes > tiers.large_bytes {
         let Some(mut record) = reservation.take().filter(|record| record.missing() == bytes) else {

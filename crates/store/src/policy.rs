@@ -4,5 +4,6 @@
 pub(crate) mod admission;
 pub(crate) mod cleaning;
 pub(crate) mod ghost;
+pub(crate) mod readmission;
 pub(crate) mod s3fifo;
 pub(crate) mod write_budget;

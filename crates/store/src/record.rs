@@ -20,6 +20,8 @@ pub(crate) const WIN_SENT: u8 = 4;
 pub(crate) const KEY_BINARY: u8 = 8;
 /// RAM only: the record ends with the place of its unchanged copy on the SSD.
 pub(crate) const HAS_SSD_COPY: u8 = 16;
+/// Stored in place of the key's former version.
+pub(crate) const STORED_AGAIN: u8 = 32;
 
 /// What precedes key and value.
 ///
@@ -96,6 +98,13 @@ impl RecordHeader {
             item_flags: bytes[29],
             tag: u16::from_le_bytes([bytes[30], bytes[31]]),
         })
+    }
+
+    /// Returns the header of a record that is stored in place of its key's former version, or of a new one.
+    #[inline]
+    pub(crate) fn stored_again(self, is_stored_again: bool) -> RecordHeader {
+        let flag = if is_stored_again { STORED_AGAIN } else { 0 };
+        RecordHeader { item_flags: self.item_flags & !STORED_AGAIN | flag, ..self }
     }
 
     /// Marks the record whose header begins `bytes` as read at second `now`, in place. The header is valid

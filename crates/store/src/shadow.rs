@@ -409,6 +409,7 @@ impl Shadow {
                 if item.take_first_read() {
                     self.log.mark_hot(place);
                 }
+                self.log.count_hit(place);
                 if is_promoted(freq) {
                     self.promote(tag, place, event.now.0);
                 }
@@ -457,6 +458,7 @@ impl Shadow {
         let freq = self.remove(tag).map_or(0, |old| old.freq());
         let mut new = Item::new(tag, bytes, expires, Place::Ram { queue: 0, position: 0 });
         new.set_freq(freq);
+        new.set_stored_again(old.is_some());
         self.items.put(new);
         self.turns += f64::from(in_ram) / self.room().max(1) as f64;
         self.append(tag, queue_of_new(came_back), bytes, false);
@@ -607,6 +609,7 @@ impl Shadow {
         let is_sparse = self.ram_bytes * 2 < self.used().saturating_sub(2 * self.segment_bytes());
         Leaving {
             queue,
+            is_stored_again: item.is_stored_again(),
             seconds_left: Expiry::from_raw(item.expires).seconds_left(Seconds(now)),
             fits_ssd: self.geometry.ssd_segments > 0 && item.bytes as usize <= SSD_VALUE_BYTES_MAX,
             is_rationed: self.rules.admission.is_rationing(self.budget.is_limited(), || self.log.is_full()),

@@ -136,7 +136,7 @@ def show_churn(raw):
     ]
     notes = [
         "`ssd_bytes_written` / `ssd_bytes_admitted`; each turn of the SSD gives one figure. Items that are written again "
-        "(at most a tenth of a segment) count as written and not as admitted. The device's count includes all programs."
+        "count as written and not as admitted. The device's count includes all programs."
     ]
     times = {"gets and sets": raw[ALL]["pieces"]}
     return Shown(figures, [("", head, rows)], notes, {"S6-time": plot.percentiles(f"{ALL}, 32 x 8 in flight", times)})

@@ -356,6 +356,7 @@ impl Shard {
             self.bump(seen.slot, seen.entry);
             let place = tiers.log.table.place_of(entry);
             tiers.log.table.mark_hot(place);
+            tiers.log.table.count_hit(place);
             if is_promoted(entry.freq()) && seen.has_value() {
                 self.promote(tiers, call, seen, &after, entry);
             }

@@ -294,6 +294,7 @@ fn store_new(
             let Payload::Incoming(incoming) = std::mem::replace(payload, Payload::Bytes(&[])) else {
                 unreachable!("just matched")
             };
+            let header = header.stored_again(old.is_some());
             let queue = shard.queue_for(call.hash, old.is_none());
             let freq = old.map_or(0, |(_, old)| old.freq());
             let offset = shard.adopt(tiers, queue, &header, incoming.record, None);

@@ -13,12 +13,6 @@ const SMALL_SEGMENTS: u32 = 256;
 /// A segment of which more is live is not worth moving.
 const MOVED_SHARE_MAX: f64 = 0.95;
 
-/// Returns how many pages of a segment of so many readmission may read back: a tenth, which bounds what it adds to
-/// the writes.
-pub(crate) const fn readmission_pages_max(segment_pages: u32) -> u32 {
-    segment_pages / 10
-}
-
 /// Returns how many free segments only moved and readmitted records may fill, on an SSD of so many.
 pub(crate) fn reserved_segments(segments: u32) -> usize {
     match segments {

@@ -50,6 +50,8 @@ pub(crate) fn kept_freq(queue: RamQueue, freq: u8, bytes: u64, mean_bytes: u64) 
 pub(crate) struct Leaving {
     /// The queue that it leaves.
     pub queue: RamQueue,
+    /// Whether it was stored in place of its former version.
+    pub is_stored_again: bool,
     /// Seconds until it expires; `None` for never.
     pub seconds_left: Option<u32>,
     /// Whether the SSD is in use and takes items of its length.
@@ -85,6 +87,8 @@ pub(crate) fn exit_of(leaving: &Leaving) -> Exit {
     match refusal {
         None => Exit::Demote,
         Some(_) if leaving.must_stay => Exit::Stay,
+        // It is wanted as one that was read on probation.
+        Some(Refusal::Unwanted) if leaving.is_stored_again => Exit::Stay,
         Some(refusal) => Exit::Drop(refusal),
     }
 }
@@ -138,6 +142,7 @@ mod tests {
     fn what_may_not_be_dropped_stays_if_the_ssd_does_not_take_it() {
         let leaving = Leaving {
             queue: RamQueue::Small,
+            is_stored_again: false,
             seconds_left: None,
             fits_ssd: true,
             is_rationed: false,
@@ -146,6 +151,9 @@ mod tests {
         };
         assert_eq!(exit_of(&leaving), Exit::Demote);
         assert_eq!(exit_of(&Leaving { is_rationed: true, ..leaving }), Exit::Drop(Refusal::Unwanted));
+        let again = Leaving { is_rationed: true, is_stored_again: true, ..leaving };
+        assert_eq!(exit_of(&again), Exit::Stay, "stored again");
+        assert_eq!(exit_of(&Leaving { queue: RamQueue::Main, ..again }), Exit::Demote);
         assert_eq!(exit_of(&Leaving { may_write: false, ..leaving }), Exit::Drop(Refusal::Limit));
         assert_eq!(exit_of(&Leaving { fits_ssd: false, ..leaving }), Exit::Drop(Refusal::Unfit));
         assert_eq!(exit_of(&Leaving { seconds_left: Some(1), ..leaving }), Exit::Drop(Refusal::Expiring));

@@ -56,6 +56,7 @@ const FREQ_MASK: u8 = 0b11;
 const FETCHED: u8 = 1 << 2;
 const AWAITED: u8 = 1 << 3;
 const HOT: u8 = 1 << 4;
+const STORED_AGAIN: u8 = 1 << 5;
 
 /// An item.
 #[derive(Clone, Copy, Debug)]
@@ -124,11 +125,25 @@ impl Item {
         self.flags = self.flags & !FETCHED | if is_fetched { FETCHED } else { 0 };
     }
 
+    /// Whether it was stored in place of its former version.
+    pub(super) fn is_stored_again(&self) -> bool {
+        self.flags & STORED_AGAIN != 0
+    }
+
+    pub(super) fn set_stored_again(&mut self, is_stored_again: bool) {
+        self.flags = self.flags & !STORED_AGAIN | if is_stored_again { STORED_AGAIN } else { 0 };
+    }
+
     /// Notes a read of an item on the SSD. Returns whether it is the first since the item was written there.
     pub(super) fn take_first_read(&mut self) -> bool {
         let is_first = self.flags & HOT == 0;
         self.flags |= HOT;
         is_first
+    }
+
+    /// Whether it was read on the SSD since it was written there.
+    pub(super) fn is_hot(&self) -> bool {
+        self.flags & HOT != 0
     }
 
     /// Notes that the item was written to the SSD, or moved there.

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::items::{Item, Items, Place, SEGMENTS_MAX, SsdPlace};
+use super::items::{Item, Items, Place, SEGMENTS_MAX, SsdPlace, spread};
 use super::prefixes::{Parts, part_of};
 use super::queue::Record;
-use crate::policy::cleaning::{Ssd, gain, moves_live_records, readmission_pages_max, reserved_segments};
+use crate::policy::cleaning::{Ssd, gain, moves_live_records, reserved_segments};
+use crate::policy::readmission::{ByAge, Readmission, age};
 use crate::store::Geometry;
 
 /// The most segments that a shadow's SSD has: more of them hardly change what is found.
@@ -42,6 +43,11 @@ pub(crate) fn bytes_there(bytes: u32, write_buffer_bytes: f64) -> f64 {
         * (1.0 + lost_a_page / CONTENT_BYTES + lost_a_buffer / write_buffer_bytes)
 }
 
+/// Returns a number from 0 to 1 that is always the same for an item.
+fn unit(tag: u32) -> f64 {
+    f64::from(spread(tag)) / f64::from(u32::MAX)
+}
+
 /// Returns the pages by which a record's share of a segment is counted.
 fn pages(bytes: u32) -> u32 {
     (f64::from(bytes) / CONTENT_BYTES).ceil() as u32
@@ -58,6 +64,8 @@ struct Segment {
     /// Records that were read here for the first time.
     hot: u32,
     birth: u32,
+    /// Whether it holds records that were written again.
+    is_again: bool,
     /// The latest expiry of its records, all ones for never.
     expires: u32,
 }
@@ -78,6 +86,9 @@ pub(super) struct Log {
     /// The segment that is reused next: what of it is readmitted has been, and the others stay until it is needed.
     next: Option<u16>,
     births: u32,
+    /// Hits since a segment was last reused, and what follows from them.
+    hits: ByAge,
+    readmission: Readmission,
     live_percent_max: u32,
     write_buffer_bytes: f64,
     live: u64,
@@ -101,6 +112,8 @@ impl Log {
             open: [None; STREAMS],
             next: None,
             births: 0,
+            hits: ByAge::default(),
+            readmission: Readmission::new(count.into()),
             live_percent_max,
             write_buffer_bytes: f64::from(geometry.write_buffer_bytes),
             live: 0,
@@ -187,6 +200,27 @@ impl Log {
         }
     }
 
+    /// Counts a hit.
+    pub(super) fn count_hit(&mut self, place: SsdPlace) {
+        *self.hits.of(self.segments[usize::from(place.segment)].is_again, self.quarter(place.segment)) += 1.0;
+    }
+
+    /// Returns the age of a segment, in quarters of a turn.
+    fn quarter(&self, segment: u16) -> usize {
+        age(self.births - self.segments[usize::from(segment)].birth, self.segments.len() as u32)
+    }
+
+    /// Returns the share of the segment that is reused next that may be written again.
+    fn readmitted_share(&mut self, at: &At) -> f64 {
+        let mut segments = ByAge::default();
+        for &number in self.sealed.iter().chain(self.open.iter().flatten()) {
+            let segment = &self.segments[usize::from(number)];
+            *segments.of(segment.is_again, self.quarter(number)) +=
+                (segment.used_bytes / at.segment_bytes).min(1.0);
+        }
+        self.readmission.reuse(&std::mem::take(&mut self.hits), &segments)
+    }
+
     /// Counts the first read of an item here.
     pub(super) fn mark_hot(&mut self, place: SsdPlace) {
         self.segments[usize::from(place.segment)].hot += 1;
@@ -222,6 +256,7 @@ impl Log {
                 let number = self.take_segment(items, stream, at)?;
                 self.births += 1;
                 self.segments[usize::from(number)].birth = self.births;
+                self.segments[usize::from(number)].is_again = stream == READMITTED;
                 self.open[stream] = Some(number);
                 number
             }
@@ -325,19 +360,22 @@ impl Log {
     /// reused for them.
     fn move_records(&mut self, items: &mut Items, number: u16, moves_all: bool, at: &At) {
         let here = self.place_of(number);
-        let read_back = if moves_all { f64::MAX } else { self.readable_bytes(number, at) };
-        let (mut end, mut nth) = (0.0, 0);
-        while end <= read_back && self.place_of(number) == here {
+        let share = if moves_all { f64::MAX } else { self.readmitted_share(at) };
+        let hot_pages = self.hot_pages(number);
+        let (mut bytes_left, mut nth) = (share * at.segment_bytes, 0);
+        while bytes_left > 0.0 && self.place_of(number) == here {
             let Some(record) = self.segments[usize::from(number)].records.get(nth).copied() else { return };
             nth += 1;
-            end += self.bytes_there(record);
             let Some(item) = items.get(record.tag).filter(|item| item.place() == Place::Ssd(here)) else {
                 continue;
             };
             let (freq, bytes) = (item.freq(), item.bytes);
-            if item.has_expired(at.now) || !moves_all && freq == 0 {
+            // One that was not read here comes with its page if another one was.
+            let is_read_back = item.is_hot() || unit(record.tag) < hot_pages;
+            if item.has_expired(at.now) || !moves_all && (freq == 0 || !is_read_back) {
                 continue;
             }
+            bytes_left -= f64::from(bytes);
             let Some(to) = self.write(items, Record { bytes, ..record }, READMITTED, at) else { return };
             self.unlink(here, bytes);
             if let Some(item) = items.get_mut(record.tag) {
@@ -368,16 +406,13 @@ impl Log {
         SsdPlace { segment, generation: self.segments[usize::from(segment)].generation }
     }
 
-    /// Returns up to which byte of a segment its pages that were read are read back: a bound on their number.
-    fn readable_bytes(&self, number: u16, at: &At) -> f64 {
+    /// Returns the share of a segment's pages of which a record was read.
+    fn hot_pages(&self, number: u16) -> f64 {
         let segment = &self.segments[usize::from(number)];
         let count = segment.records.len().max(1) as f64;
         let mean_pages = segment.used_bytes / count / PAGE_BYTES;
         let hot = (f64::from(segment.hot) / count).min(1.0);
-        // A page is read back if one of its records was read, and a record of several pages takes all of them.
-        let hot_pages = if mean_pages < 1.0 { 1.0 - (1.0 - hot).powf(1.0 / mean_pages) } else { hot };
-        let most = f64::from(readmission_pages_max(1_000)) / 1_000.0;
-        at.segment_bytes * (most / hot_pages.max(1e-9)).min(1.0)
+        if mean_pages < 1.0 { 1.0 - (1.0 - hot).powf(1.0 / mean_pages) } else { hot }
     }
 
     /// Keeps what a smaller sample has, of which `is_kept` tells by an item's tag.

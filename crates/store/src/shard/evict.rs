@@ -8,7 +8,7 @@ use crate::index::hash::KeyHash;
 use crate::policy::admission::Refusal;
 use crate::policy::s3fifo::{Exit, Leaving, RamQueue, exit_of, freq_on_ssd, kept_freq, victim_order};
 use crate::ram::pool::{LARGE_PREFIX_BYTES, SegmentId};
-use crate::record::{FETCHED, Head, RecordHeader};
+use crate::record::{FETCHED, Head, RecordHeader, STORED_AGAIN};
 use crate::ssd::SSD_VALUE_BYTES_MAX;
 use crate::ssd::log::Refused;
 use crate::ssd::log::stream::Stream;
@@ -146,6 +146,7 @@ impl Shard {
         let is_rationed = tiers.admission.get().is_rationing(log.budget.is_limited(), || log.is_full());
         let leaving = Leaving {
             queue,
+            is_stored_again: header.item_flags & STORED_AGAIN != 0,
             seconds_left: Expiry::from_raw(header.expires).seconds_left(now),
             fits_ssd: !log.is_off() && header.value_len as usize <= SSD_VALUE_BYTES_MAX,
             is_rationed: is_rationed && tiers.evict,

@@ -31,6 +31,7 @@ use super::write_buffer::{WriteBuffer, WriteBufferState};
 use super::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
 use crate::arena::Region;
 use crate::index::entry::{SsdPlace, pages_of_class};
+use crate::policy::readmission::Readmission;
 use crate::policy::write_budget::WriteBudget;
 
 use readmission::Reclaim;
@@ -121,6 +122,8 @@ struct State {
     openings: Openings,
     /// The segment that is reused next, once it was selected. It is not sealed.
     reclaim: Option<Reclaim>,
+    /// How much of it is written again.
+    readmission: Readmission,
     large: Vec<Large>,
     /// The segment and the page of a probe under way.
     probe: Option<(u32, Arc<IoBuf>)>,
@@ -163,6 +166,7 @@ impl Log {
                 sealed: Sealed::new(table.count()),
                 openings: Openings::new(table.count()),
                 reclaim: None,
+                readmission: Readmission::new(table.count()),
                 large: Vec::new(),
                 probe: None,
                 next_id: 0,

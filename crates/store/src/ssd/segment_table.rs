@@ -1,6 +1,6 @@
 //! What RAM knows of each SSD segment: enough to tell a dead index entry without reading anything.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*, compiler_fence};
 use zerocopy::FromBytes;
 
 use super::write_buffer::{Fill, WriteBufferPlace};
@@ -10,6 +10,7 @@ use crate::clock::Seconds;
 use crate::crash::step;
 use crate::index::entry::{Entry, SsdPlace, pages_of_class, part_bits};
 use crate::index::hash::KeyHash;
+use crate::policy::readmission::{AGES, ByAge, age};
 
 const HOT_WORDS: usize = SEGMENT_PAGES as usize / 64;
 
@@ -50,6 +51,11 @@ pub(crate) struct Table {
     /// Entries in state Ssd whose segment is still the one they mean.
     items: AtomicU64,
     births: AtomicU32,
+    /// By segment: whether it holds records that were written again. Not in the arena: a later process takes those that
+    /// it finds for new ones.
+    again: Box<[AtomicBool]>,
+    /// Hits since they were last taken, by the age of the segment: of others, and of such.
+    hits: [[AtomicU64; AGES]; 2],
     /// What an entry holds of a hash beside the number of a segment: see [`part_bits`].
     part_bits: u32,
 }
@@ -57,7 +63,15 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new(segments: Region<SsdSegmentMeta>) -> Self {
         let part_bits = part_bits(segments.len() as u32);
-        Table { segments, items: AtomicU64::new(0), births: AtomicU32::new(0), part_bits }
+        let again = segments.iter().map(|_| AtomicBool::new(false)).collect();
+        Table {
+            segments,
+            items: AtomicU64::new(0),
+            births: AtomicU32::new(0),
+            again,
+            hits: Default::default(),
+            part_bits,
+        }
     }
 
     /// Returns how many bits of a part every index entry has.
@@ -339,6 +353,36 @@ impl Table {
             let _ = meta.live_pages.fetch_update(Relaxed, Relaxed, fewer);
             self.items.fetch_sub(1, Relaxed);
         }
+    }
+
+    /// Counts a hit, by the kind and the age of its segment.
+    #[inline]
+    pub(crate) fn count_hit(&self, place: SsdPlace) {
+        let kind = usize::from(self.is_again(place.segment));
+        self.hits[kind][self.quarter(place.segment)].fetch_add(1, Relaxed);
+    }
+
+    /// Returns the hits that were counted since the last call.
+    pub(super) fn take_hits(&self) -> ByAge {
+        let take = |kind: usize| self.hits[kind].each_ref().map(|hits| hits.swap(0, Relaxed) as f64);
+        ByAge { new: take(0), again: take(1) }
+    }
+
+    /// Marks whether a segment that was just opened is for records that are written again.
+    pub(super) fn set_again(&self, segment: u32, is_again: bool) {
+        self.again[segment as usize].store(is_again, Relaxed);
+    }
+
+    /// Returns whether a segment holds records that were written again.
+    #[inline]
+    pub(super) fn is_again(&self, segment: u32) -> bool {
+        self.again[segment as usize].load(Relaxed)
+    }
+
+    /// Returns the age of a segment, in quarters of a turn of the log.
+    #[inline]
+    pub(super) fn quarter(&self, segment: u32) -> usize {
+        age(self.age_of(segment), self.count())
     }
 
     /// Remembers that a record of this page was read.

@@ -15,8 +15,10 @@ use crate::ssd::page::{self, Page, Placed};
 
 /// What became of one record of a page that was read back.
 enum Moved {
-    /// It was moved, or need not be.
+    /// It need not be moved, or is on its way.
     Done,
+    /// So many bytes were written again.
+    Written(usize),
     /// It goes on in pages that were not read.
     GoesOn,
     /// There is no room for it just now.
@@ -71,8 +73,10 @@ impl Store {
             let place = SsdPlace { page: place.page + number as u16, ..place };
             let Some(page) = page::verify(id, rest) else { continue };
             let pages = page.pages();
-            match self.move_records(place, &page, moves_all, now) {
-                Moved::Done => {}
+            let (bytes_written, worst) = self.move_records(place, &page, moves_all, now);
+            outcome.bytes_written += bytes_written;
+            match worst {
+                Moved::Done | Moved::Written(_) => {}
                 // One of the pages behind is not what it should be.
                 Moved::GoesOn if pages * PAGE_BYTES <= rest.len() => {}
                 Moved::GoesOn | Moved::NoRoom => outcome.again.push((place.page.into(), pages as u32)),
@@ -82,18 +86,26 @@ impl Store {
         self.tiers.log.rescued(place, outcome);
     }
 
-    /// Moves those records of a page that are live, or, without `moves_all`, that were read too.
-    fn move_records(&self, place: SsdPlace, page: &Page<'_>, moves_all: bool, now: Seconds) -> Moved {
-        let mut worst = Moved::Done;
+    /// Moves those records of a page that are live, or, without `moves_all`, that were read too. Returns the bytes
+    /// written again, and what became of the record that fared worst.
+    fn move_records(
+        &self,
+        place: SsdPlace,
+        page: &Page<'_>,
+        moves_all: bool,
+        now: Seconds,
+    ) -> (usize, Moved) {
+        let (mut bytes_written, mut worst) = (0, Moved::Done);
         for record in page.records() {
             match self.move_record(place, page, &record, moves_all, now) {
                 Moved::Done => {}
+                Moved::Written(bytes) => bytes_written += bytes,
                 // Another record of the page must not hide that one goes on.
                 Moved::NoRoom if matches!(worst, Moved::GoesOn) => {}
                 other => worst = other,
             }
         }
-        worst
+        (bytes_written, worst)
     }
 
     fn move_record(
@@ -148,7 +160,7 @@ impl Store {
                 if moves_all && freq > 0 {
                     tiers.log.table.mark_hot(new);
                 }
-                Moved::Done
+                Moved::Written(header.bytes())
             }
             Err(Refused::Full) => Moved::NoRoom,
             Err(Refused::UsedUp | Refused::Off) => Moved::NoSegment,

@@ -16,9 +16,8 @@ use super::victim::Victim;
 use super::{Log, Refused, State};
 use crate::clock::Seconds;
 use crate::index::entry::{SsdPlace, class_of_pages, pages_of_class};
-use crate::policy::cleaning::readmission_pages_max;
 use crate::ssd::write::Demotion;
-use crate::ssd::{PAGE_BYTES, SEGMENT_PAGES};
+use crate::ssd::{PAGE_BYTES, SEGMENT_BYTES, SEGMENT_PAGES};
 
 /// Pages that one read of a segment that is moved brings.
 const CHUNK_PAGES: u32 = 64;
@@ -27,8 +26,6 @@ const CHUNK_READS_MAX: u32 = 2;
 const AWAITED_CHUNK_READS_MAX: u32 = 6;
 /// Bytes of large records on the move from which on nothing more is read. One record may be larger.
 const MOVING_BYTES_MAX: usize = 1 << 20;
-/// Pages of a segment that readmission may read back.
-const READMISSION_PAGES_MAX: u32 = readmission_pages_max(SEGMENT_PAGES);
 /// Reads of a readmission under way at once.
 const READMISSION_READS_MAX: u32 = 4;
 /// Failed reads of a segment that are tried again.
@@ -44,8 +41,8 @@ pub(super) struct Reclaim {
     pub(super) moves_all: bool,
     /// The first page that was not asked for yet.
     next_page: u32,
-    /// Pages that readmission may still read.
-    pages_left: u32,
+    /// Bytes of records that readmission may still write; 0 once all pages with such records have been read.
+    bytes_left: usize,
     /// Reads under way.
     reading: u32,
     /// Pages to read again, with how many there are in all: their last record goes on behind the pages read,
@@ -61,6 +58,8 @@ pub(super) struct Reclaim {
 /// What came of a read for a reclaim.
 #[derive(Default)]
 pub(crate) struct ReadBack {
+    /// Bytes of records written again.
+    pub bytes_written: usize,
     /// Pages to read again, and how many from there on.
     pub again: Vec<(u32, u32)>,
     /// The read failed.
@@ -70,13 +69,13 @@ pub(crate) struct ReadBack {
 }
 
 impl Reclaim {
-    fn new(segment: u32, generation: u32, moves_all: bool) -> Reclaim {
+    fn new(segment: u32, generation: u32, moves_all: bool, bytes_left: usize) -> Reclaim {
         Reclaim {
             segment,
             generation,
             moves_all,
             next_page: 0,
-            pages_left: READMISSION_PAGES_MAX,
+            bytes_left,
             reading: 0,
             again: Vec::new(),
             retries_left: RETRIES_MAX,
@@ -86,7 +85,7 @@ impl Reclaim {
     }
 
     fn is_over(&self) -> bool {
-        let all_asked = if self.moves_all { self.next_page == SEGMENT_PAGES } else { self.pages_left == 0 };
+        let all_asked = if self.moves_all { self.next_page == SEGMENT_PAGES } else { self.bytes_left == 0 };
         all_asked && self.reading == 0 && self.again.is_empty() && self.moving_bytes == 0
     }
 }
@@ -148,7 +147,7 @@ impl Log {
         }
         while state.reclaim.is_none() && state.free.len() <= self.reserved_segments() {
             let Some(victim) = self.select_victim(state) else { return };
-            let (Victim::Empty(segment) | Victim::Move(segment) | Victim::Drop(segment)) = victim;
+            let (Victim::Empty(segment) | Victim::Move(segment) | Victim::Drop(segment, _)) = victim;
             let Some(generation) = state.sealed.remove(segment) else { return };
             match victim {
                 Victim::Empty(_) => {
@@ -157,9 +156,13 @@ impl Log {
                 }
                 Victim::Move(_) => {
                     self.table.set_cleaning(segment, true);
-                    state.reclaim = Some(Reclaim::new(segment, generation, true));
+                    state.reclaim = Some(Reclaim::new(segment, generation, true, 0));
                 }
-                Victim::Drop(_) => state.reclaim = Some(Reclaim::new(segment, generation, false)),
+                Victim::Drop(_, segments) => {
+                    let share = state.readmission.reuse(&self.table.take_hits(), &segments);
+                    let bytes = (SEGMENT_BYTES as f64 * share) as usize;
+                    state.reclaim = Some(Reclaim::new(segment, generation, false, bytes));
+                }
             }
         }
     }
@@ -227,15 +230,14 @@ impl Log {
         if let Some(longer) = reclaim.again.pop() {
             return Some(longer);
         }
-        if reclaim.pages_left == 0 {
+        if reclaim.bytes_left == 0 {
             return None;
         }
         let Some(page) = self.table.next_hot_page(reclaim.segment, reclaim.next_page) else {
-            reclaim.pages_left = 0;
+            reclaim.bytes_left = 0;
             return None;
         };
         reclaim.next_page = page + 1;
-        reclaim.pages_left -= 1;
         // One page more for a record that goes on there.
         Some((page, 2.min(SEGMENT_PAGES - page)))
     }
@@ -266,6 +268,7 @@ impl Log {
             }
         } else {
             self.read_longer(reclaim, place, &outcome);
+            reclaim.bytes_left = reclaim.bytes_left.saturating_sub(outcome.bytes_written);
         }
         let is_empty = reclaim.moves_all && self.table.live(reclaim.segment) == 0 && reclaim.reading == 0;
         if outcome.no_segment || is_empty || reclaim.is_over() {
@@ -298,9 +301,8 @@ impl Log {
         for &(page, pages) in &outcome.again {
             let fits =
                 page + pages <= SEGMENT_PAGES && (pages as usize) * PAGE_BYTES < self.write_buffer_bytes;
-            if fits && pages_of_class(place.class) < pages && pages <= reclaim.pages_left {
-                // The first of them has been counted.
-                reclaim.pages_left -= pages - 1;
+            let is_allowed = pages as usize * PAGE_BYTES <= reclaim.bytes_left;
+            if fits && pages_of_class(place.class) < pages && is_allowed {
                 reclaim.again.push((page, pages));
             }
         }

@@ -313,6 +313,7 @@ impl Log {
     pub(super) fn open_segment(&self, state: &mut State, stream: Stream) -> Result<(), Refused> {
         let segment = self.take_segment(state, stream)?;
         let generation = self.table.open(segment);
+        self.table.set_again(segment, stream == Stream::Readmitted);
         self.count_opening(state, segment, generation);
         state.streams[stream as usize] = Some(Open { segment, generation, next_page: 0, write_buffer: None });
         Ok(())

@@ -3,20 +3,21 @@
 
 use super::{Log, State};
 use crate::policy::cleaning::{self, Ssd, gain, moves_live_records};
+use crate::policy::readmission::ByAge;
 use crate::ssd::SEGMENT_PAGES;
 
 /// Sealed segments that are looked at for one selection; more than these are sampled.
 const CANDIDATES_MAX: usize = 256;
 
 /// How a segment is treated before it is reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Victim {
     /// It holds nothing that is live.
     Empty(u32),
     /// All of its live records are moved to another segment.
     Move(u32),
-    /// Its live records are dropped, but for some that were read.
-    Drop(u32),
+    /// Its live records are dropped, but for some that were read. The numbers of segments decide how much.
+    Drop(u32, ByAge),
 }
 
 /// What a look at the sealed segments shows.
@@ -25,6 +26,8 @@ struct Survey {
     best: Option<(u32, f64)>,
     /// The mean live share of the segments looked at.
     mean_share: f64,
+    /// How many sealed segments there are, by those looked at.
+    by_age: ByAge,
 }
 
 impl Log {
@@ -57,7 +60,12 @@ impl Log {
         if oldest.is_none() {
             self.want_sweep_if_resting(state.sealed.oldest_first());
         }
-        oldest.map(Victim::Drop)
+        let mut segments = survey.by_age;
+        for open in state.streams.iter().flatten() {
+            *segments.of(self.table.is_again(open.segment), self.table.quarter(open.segment)) +=
+                f64::from(open.next_page) / f64::from(SEGMENT_PAGES);
+        }
+        oldest.map(|segment| Victim::Drop(segment, segments))
     }
 
     /// Returns whether a segment may be opened again: none of its pages is on its way to the device, and it was
@@ -81,16 +89,21 @@ impl Log {
         let first = self.table.openings() as usize % stride;
         let (mut best, mut best_score) = (None, f64::MIN);
         let (mut sum, mut count) = (0.0, 0_u32);
+        let mut by_age = ByAge::default();
         for segment in (first..lines).step_by(stride).filter_map(|at| state.sealed.get(at)) {
             let share = if self.is_spent(segment) { 0.0 } else { self.table.live_share(segment) };
             sum += share;
             count += 1;
+            *by_age.of(self.table.is_again(segment), self.table.quarter(segment)) += 1.0;
             let score = gain(share, self.table.age_of(segment));
             let is_stuck = share > 0.0 && self.table.is_stuck(segment);
             if score > best_score && !is_stuck && self.can_reuse(state, segment) {
                 (best, best_score) = (Some((segment, share)), score);
             }
         }
-        Survey { best, mean_share: sum / f64::from(count.max(1)) }
+        let looked_at = f64::from(count.max(1));
+        let times = state.sealed.len() as f64 / looked_at;
+        let by_age = ByAge { new: by_age.new.map(|n| n * times), again: by_age.again.map(|n| n * times) };
+        Survey { best, mean_share: sum / looked_at, by_age }
     }
 }
