@@ -175,3 +175,24 @@ fn new_items_are_not_kept_out_by_old_ones_where_nothing_is_read() {
         assert!(found >= 95.0, "{found}");
     }
 }
+
+#[test]
+fn an_item_stored_in_place_of_its_version_on_the_ssd_is_admitted_although_writes_are_rationed() {
+    let mut cache = Cache::new(Some(Admission::Returning));
+    // Twice as much as the SSD holds: it is full, and what is new and unread is dropped.
+    let items = SSD_SEGMENTS * SEGMENT_BYTES / 1_060 * 2;
+    cache.run(Kind::Stores, items);
+    let again = 20_000..21_000;
+    for number in again.clone() {
+        let request = request(Kind::Stores, number, &mut 0);
+        cache.cache.request(&Request { at_s: (items / 10_000) as u32, ..request });
+    }
+    cache.run(Kind::Stores, 4 * RAM_ITEMS);
+    let counts = cache.cache.counts;
+    for number in again {
+        let request = request(Kind::Stores, number, &mut 0);
+        cache.cache.request(&Request { op: Op::Get, at_s: u32::MAX / 2, ..request });
+    }
+    let found = cache.hit_percent_since(&counts);
+    assert!(found >= 95.0, "{found:.2} % of the items stored again are found");
+}
