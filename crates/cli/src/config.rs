@@ -1,10 +1,13 @@
-//! `larder config`: the settings of a running daemon, and how those of another start differ.
+//! `larder config`: the settings of a running daemon, how those of another start differ, and what is read again.
+
+mod reload;
 
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use crate::connect::One;
 use crate::exit::{Failure, Outcome, Verdict, print, print_json};
 use crate::http::HttpSource;
 
@@ -15,12 +18,15 @@ enum What {
     Show,
     /// The settings that a start with OPTIONS would change
     Diff,
+    /// Make a daemon of this host read users, certificates and the cluster's servers again
+    Reload,
 }
 
-/// Shows the settings of a daemon, or what a start with other options would change
+/// Shows the settings of a daemon, what other options would change, or has files read again
 ///
-/// The daemon shows them over its --http. A start reads OPTIONS, the environment and the file of --config as the daemon
-/// does, here and now. The exit code of diff is 2 if there is a difference; it takes effect at the next start.
+/// The daemon shows settings over its --http. A start reads OPTIONS, the environment and the file of --config as the daemon
+/// does, here and now. The exit code of diff is 2 if there is a difference; it takes effect at the next start. Reload
+/// sends SIGHUP to the daemon's process, which --http or --server tells; its log has the result.
 #[derive(Debug, Args)]
 pub struct ConfigArguments {
     /// What to show
@@ -34,6 +40,8 @@ pub struct ConfigArguments {
     json: bool,
     #[command(flatten)]
     http: HttpSource,
+    #[command(flatten)]
+    one: One,
 }
 
 /// A setting: one value, and where it comes from. A list has several of one name.
@@ -70,9 +78,13 @@ struct Shown {
 /// # Errors
 /// The daemon cannot be asked, or the options are wrong.
 pub fn run(arguments: &ConfigArguments, settings_of: SettingsOf) -> Outcome<Verdict> {
-    let ConfigArguments { what, options, json, http } = arguments;
-    if *what == What::Show && !options.is_empty() {
-        return Err(Failure::Usage("show takes no options of a start; did you mean diff?".to_string()));
+    let ConfigArguments { what, options, json, http, one } = arguments;
+    if *what != What::Diff && !options.is_empty() {
+        return Err(Failure::Usage("only diff takes the options of a start".to_string()));
+    }
+    let alone = http.alone(one)?;
+    if *what == What::Reload {
+        return reload::run(alone, one, *json).map(|()| Verdict::Fine);
     }
     let running: Vec<Setting> = http.json("/api/v1/config")?;
     if *what == What::Show {

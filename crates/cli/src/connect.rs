@@ -108,6 +108,13 @@ impl Reach {
     }
 }
 
+/// Returns whether an address can only be of this host.
+pub fn is_local(address: &str) -> bool {
+    let address = address.strip_prefix("tls:").unwrap_or(address);
+    let is_socket = address.starts_with('/') || address.starts_with("unix:");
+    is_socket || ["127.", "localhost", "[::1]"].iter().any(|local| address.starts_with(local))
+}
+
 /// Reads `USER:PASSWORD` from the first line of a file that is no section of a file of users.
 fn read_login(path: &Path) -> Outcome<Login> {
     let failed = |problem: String| Failure::Failed(format!("{}: {problem}", path.display()));

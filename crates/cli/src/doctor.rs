@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use crate::connect::One;
+use crate::connect::{One, is_local};
 use crate::exit::{Outcome, Verdict, print, print_json};
 use crate::figures::{Figures, stats};
 use crate::http::HttpSource;
@@ -127,13 +127,6 @@ fn examine(figures: Figures, settings: Vec<(String, String)>, root: Option<&Path
 
 fn run_checks(scene: &Scene, checks: &[Check]) -> Vec<Checked> {
     checks.iter().map(|(check, run)| Checked { check: Cow::Borrowed(check), finding: run(scene) }).collect()
-}
-
-/// Returns whether an address can only be of this host.
-fn is_local(address: &str) -> bool {
-    let address = address.strip_prefix("tls:").unwrap_or(address);
-    let is_socket = address.starts_with('/') || address.starts_with("unix:");
-    is_socket || ["127.", "localhost", "[::1]"].iter().any(|local| address.starts_with(local))
 }
 
 fn text(checked: &[Checked], has_host: bool, columns: usize) -> String {

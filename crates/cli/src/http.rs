@@ -48,6 +48,11 @@ impl HttpSource {
         self.http.is_some()
     }
 
+    /// Returns the address; `None` without `--http`.
+    pub fn address(&self) -> Option<&str> {
+        self.http.as_deref()
+    }
+
     /// Asks for something that is in JSON.
     ///
     /// # Errors

@@ -104,7 +104,7 @@ complete -c larder -n "__fish_larder_needs_command" -f -a "hist" -d 'Shows the s
 complete -c larder -n "__fish_larder_needs_command" -f -a "advise" -d 'Names the size of RAM and SSD that costs the least'
 complete -c larder -n "__fish_larder_needs_command" -f -a "what-if" -d 'Tries other options on the server\'s traffic, without changing it'
 complete -c larder -n "__fish_larder_needs_command" -f -a "doctor" -d 'Checks a server and its host, and says what mends what it finds'
-complete -c larder -n "__fish_larder_needs_command" -f -a "config" -d 'Shows the settings of a daemon, or what a start with other options would change'
+complete -c larder -n "__fish_larder_needs_command" -f -a "config" -d 'Shows the settings of a daemon, what other options would change, or has files read again'
 complete -c larder -n "__fish_larder_using_subcommand copy" -l from -d 'Copy from this server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS' -r
 complete -c larder -n "__fish_larder_using_subcommand copy" -l to -d 'Copy to this server' -r
 complete -c larder -n "__fish_larder_using_subcommand copy" -l verify -d 'Compare the items of both servers afterwards: all, or one key in N' -r
@@ -246,4 +246,12 @@ complete -c larder -n "__fish_larder_using_subcommand doctor" -l json -d 'Print 
 complete -c larder -n "__fish_larder_using_subcommand doctor" -l tls-unverified -d 'Accept any certificate; for tests'
 complete -c larder -n "__fish_larder_using_subcommand config" -l http -d 'Ask over the daemon\'s --http, HOST[:PORT] or unix:PATH, instead of over its port' -r
 complete -c larder -n "__fish_larder_using_subcommand config" -l http-token-file -d 'The file with the token of its --http-token-file' -r -F
+complete -c larder -n "__fish_larder_using_subcommand config" -s s -l server -d 'The server: HOST[:PORT] or the path of a unix socket; tls: in front speaks TLS [default: 127.0.0.1:11211]' -r
+complete -c larder -n "__fish_larder_using_subcommand config" -l login -d 'Log in with the first line of this file, USER:PASSWORD' -r -F
+complete -c larder -n "__fish_larder_using_subcommand config" -l tls-ca -d 'Verify certificates of servers with TLS by the authorities in this file, not by this host\'s' -r -F
+complete -c larder -n "__fish_larder_using_subcommand config" -l tls-cert -d 'Present the certificate in this file' -r -F
+complete -c larder -n "__fish_larder_using_subcommand config" -l tls-key -d 'The private key of that certificate' -r -F
+complete -c larder -n "__fish_larder_using_subcommand config" -l tls-name -d 'The name that servers\' certificates must have; by default the host of the address' -r
+complete -c larder -n "__fish_larder_using_subcommand config" -l timeout -d 'The longest silence of a server' -r
 complete -c larder -n "__fish_larder_using_subcommand config" -l json -d 'Print the settings as JSON'
+complete -c larder -n "__fish_larder_using_subcommand config" -l tls-unverified -d 'Accept any certificate; for tests'
