@@ -132,6 +132,23 @@ impl L1Options {
         self.anonymous()
     }
 
+    /// Opens the cache with this name for the values of certain servers, in their order. The first that opens it so
+    /// decides whose it is. For other servers this opens another cache instead, whose name is `name`, `-`, and eight
+    /// digits: values of different servers never meet under one key.
+    ///
+    /// # Errors
+    /// As [`L1Options::open`].
+    pub fn open_for(&self, name: &str, servers: &[&str]) -> Result<L1, L1Error> {
+        let number = rapidhash_v3_seeded(servers.join(",").as_bytes(), &RapidSecrets::seed(0)).max(1);
+        let l1 = self.open(name)?;
+        if header::note_servers(l1.inner.words(), number) {
+            return Ok(l1);
+        }
+        let own = self.open(&format!("{name}-{:08x}", number >> 32))?;
+        header::note_servers(own.inner.words(), number);
+        Ok(own)
+    }
+
     /// Makes a cache without a file, which is shared with the children that this process forks.
     ///
     /// # Errors

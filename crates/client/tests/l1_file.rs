@@ -47,6 +47,24 @@ fn the_file_is_its_users_alone_and_has_all_its_room() {
 }
 
 #[test]
+fn values_of_other_servers_have_a_file_of_their_own() {
+    let folder = Folder::new();
+    let options = folder.options(BYTES);
+    let open = |servers: &[&str]| options.open_for("name", servers).expect("a cache");
+    let (one, same, two) = (open(&["a:1", "b:1"]), open(&["a:1", "b:1"]), open(&["b:1", "a:1"]));
+    set(&one, 7);
+    assert!(has(&same, 7) && !has(&two, 7));
+    assert_eq!(one.path(), Some(&*folder.caches().join("name")));
+    let path = two.path().expect("it has a file").to_string_lossy().into_owned();
+    assert!(
+        path.len() == one.path().expect("a file").as_os_str().len() + 9 && path.contains("name-"),
+        "{path}"
+    );
+    assert_eq!(open(&["b:1", "a:1"]).path(), two.path());
+    assert!(has(&options.open("name").expect("a cache"), 7), "without servers it is the one of that name");
+}
+
+#[test]
 fn a_name_is_a_name_and_no_path() {
     let folder = Folder::new();
     for bad in ["", ".", "..", ".hidden", "a/b", "/tmp/x", "a b", "\u{e4}", &"x".repeat(65)] {

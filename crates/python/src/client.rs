@@ -3,7 +3,7 @@
 mod admin;
 mod cache;
 
-use larder_client::{Cas, Count, Options, Put, breakers_in};
+use larder_client::{Cas, Count, Options, Put, Server, breakers_in};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -181,7 +181,9 @@ impl Client {
         breakers: Option<Shared>,
     ) -> PyResult<Self> {
         let (py, servers) = (server.py(), servers_of(server)?);
-        let shared = breakers.map(|shared| shared.open(py)).transpose()?;
+        let names: Vec<String> = servers.iter().map(Server::label).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let shared = breakers.map(|shared| shared.open_for(py, &names)).transpose()?;
         let mut options = Options {
             placement: admin::placement_of(placement)?,
             on_down: admin::on_down_of(on_down)?,

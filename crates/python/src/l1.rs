@@ -26,7 +26,16 @@ impl L1 {
     /// # Errors
     /// As [`L1Options::open`].
     pub fn named(name: &str) -> PyResult<L1> {
-        L1::new(name, BYTES_DEFAULT, None, None)
+        L1::new(name, BYTES_DEFAULT, None, None, None)
+    }
+
+    /// Opens the cache with this name for the values of certain servers.
+    ///
+    /// # Errors
+    /// As [`L1Options::open_for`].
+    fn of_servers(options: &L1Options, name: &str, servers: &[&str]) -> PyResult<L1> {
+        let inner = options.open_for(name, servers).map_err(|error| of_l1(&error))?;
+        Ok(L1 { inner })
     }
 
     /// Returns the client's own.
@@ -53,6 +62,19 @@ impl Shared {
         match self {
             Shared::Open(l1) => Ok(l1),
             Shared::Name(name) => Py::new(py, L1::named(&name)?),
+        }
+    }
+
+    /// Returns the cache; one that has to be opened by its name is for the values of these servers.
+    ///
+    /// # Errors
+    /// As [`L1::of_servers`].
+    pub fn open_for(self, py: Python<'_>, servers: &[&str]) -> PyResult<Py<L1>> {
+        match self {
+            Shared::Open(l1) => Ok(l1),
+            Shared::Name(name) => {
+                Py::new(py, L1::of_servers(&options(BYTES_DEFAULT, None, None), &name, servers)?)
+            }
         }
     }
 }
@@ -89,9 +111,19 @@ fn counts<'py>(py: Python<'py>, stats: &L1Stats) -> PyResult<Bound<'py, PyDict>>
 #[pymethods]
 impl L1 {
     #[new]
-    #[pyo3(signature = (name, *, size=BYTES_DEFAULT, directory=None, items=None))]
-    fn new(name: &str, size: u64, directory: Option<PathBuf>, items: Option<u64>) -> PyResult<Self> {
-        let inner = options(size, directory, items).open(name).map_err(|error| of_l1(&error))?;
+    #[pyo3(signature = (name, *, size=BYTES_DEFAULT, directory=None, items=None, servers=None))]
+    fn new(
+        name: &str,
+        size: u64,
+        directory: Option<PathBuf>,
+        items: Option<u64>,
+        servers: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let options = options(size, directory, items);
+        if let Some(servers) = servers {
+            return L1::of_servers(&options, name, &servers.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        let inner = options.open(name).map_err(|error| of_l1(&error))?;
         Ok(L1 { inner })
     }
 

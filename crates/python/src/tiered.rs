@@ -40,7 +40,7 @@ impl Tiered {
         push: bool,
         exact_within: Option<f64>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let l1 = l1.open(py)?;
+        let l1 = l1.open_for(py, &client.inner().servers().collect::<Vec<_>>())?;
         let exact_within = exact_within.map(|seconds| duration_of("exact_within", seconds)).transpose()?;
         let options = TieredOptions {
             fresh: duration_of("fresh", fresh)?,

@@ -32,6 +32,21 @@ def all_end_well(pids):
     return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids] == [0] * len(pids)
 
 
+def test_caches_of_one_name_in_front_of_different_servers_share_nothing(server):
+    name = os.environ["LARDER_SHARED_MEMORY"] + "-of-two"
+    one, same = (larder.Tiered(name, larder.Client(server)) for _ in range(2))
+    large = os.environ["LARDER_LARGE_SERVER"]
+    other = larder.Tiered(name, larder.Client(large, breakers=name))
+    one.set("k", b"one")
+    assert same.peek("k") == b"one" and other.get("k") is None
+    other.set("k", b"other")
+    assert one.get("k") == b"one"
+    assert one.l1.path.endswith(name) and os.path.basename(other.l1.path).startswith(f"{name}-")
+    assert larder.L1(name, servers=other.servers).path == other.l1.path
+    other.delete("k")
+    assert larder.L1.remove(os.path.basename(other.l1.path)) and larder.L1.remove(name)
+
+
 def test_times_differ_by_prefix_and_by_call(server, l1):
     other = larder.Client(server, default_noreply=False)
     tiered = larder.Tiered(l1, larder.Client(server), fresh=0.3).with_prefix("long:", fresh=600)

@@ -1,4 +1,4 @@
-//! The first page of the file: its parameters, and two words that change.
+//! The first page of the file: its parameters, and words that change.
 //!
 //! ```text
 //!  word 0 | magic
@@ -10,6 +10,7 @@
 //!      16 | generation: counts the requests to revalidate everything
 //!      17 | clears: counts the requests to forget everything
 //!      18 | the PID namespace of all users, or that there are several
+//!      19 | a number for the servers whose values it holds; 0 for none yet
 //! ```
 
 use std::os::unix::fs::MetadataExt;
@@ -35,6 +36,15 @@ pub(super) const CLEARS_WORD: usize = 17;
 pub(super) const NAMESPACE_WORD: usize = 18;
 /// Threads of different processes may have equal ids.
 pub(super) const NAMESPACES_SEVERAL: u64 = u64::MAX;
+
+/// Holds a number for the servers whose values the cache holds.
+const SERVERS_WORD: usize = 19;
+
+/// Notes whose values the cache holds, unless that is noted. Returns whether it is theirs.
+pub(super) fn note_servers(words: &[AtomicU64], number: u64) -> bool {
+    let noted = words[SERVERS_WORD].compare_exchange(0, number, AcqRel, Acquire);
+    noted.is_ok() || noted == Err(number)
+}
 
 /// Notes the PID namespace of this process, before it takes any lock of the file.
 pub(super) fn note_namespace(words: &[AtomicU64]) {

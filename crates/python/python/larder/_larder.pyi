@@ -132,6 +132,7 @@ class L1:
         size: int = 67108864,
         directory: str | PathLike[str] | None = None,
         items: int | None = None,
+        servers: list[str] | None = None,
     ) -> Self: ...
     @staticmethod
     def anonymous(*, size: int = 67108864, items: int | None = None) -> L1: ...

@@ -52,7 +52,8 @@ def _make_client(servers: list[str], options: dict[str, Any]) -> Client:
     size = options.pop("shared_memory_size", 64 << 20)
     tiered = {word: options.pop(word) for word in _TIERED if word in options}
     own = serde.named(options.pop("serde", "json"))
-    l1 = None if name is None else L1(name, size=size)
+    # Another cache of this name in front of other servers has shared memory of its own.
+    l1 = None if name is None else L1(name, size=size, servers=Client(list(servers)).servers)
     defaults = {"ignore_exc": True, "allow_unicode_keys": True, "breakers": l1}
     client = Client(list(servers), own, **{**defaults, **options})
     return client if l1 is None else Tiered(l1, client, **tiered)
