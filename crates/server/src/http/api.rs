@@ -56,8 +56,8 @@ fn size_of_line(name: &str) -> &str {
     name.rsplit_once(':').map_or("", |(size, _)| size)
 }
 
-/// Returns the lines of `stats prefixes` as an object; those of a prefix as an object each in `prefixes`, the one of all
-/// others at last, without a name.
+/// Returns the lines of `stats prefixes` as an object; those of a prefix as an object each in `prefixes`, the one of
+/// all others at last, without a name.
 pub(super) fn prefixes(shared: &Shared) -> String {
     prefixes_of(&prefix_figures(shared))
 }
