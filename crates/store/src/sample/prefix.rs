@@ -1,4 +1,5 @@
-//! Prefixes of keys, by number: an event carries a number of 28 bits, and the prefix itself is sent when it is asked for.
+//! Prefixes of keys, by number: an event carries a number of 28 bits, and the prefix itself is sent when it is asked
+//! for.
 //!
 //! ```text
 //!   request on a sampled key --> event with the prefix's number --> ring --> what accounts by number
@@ -54,8 +55,8 @@ pub struct PrefixNames {
 }
 
 impl PrefixNames {
-    /// Prefixes end before the first `delimiter`. Their numbers depend on the store's hash, so clients cannot choose keys
-    /// of which the prefixes have the same one.
+    /// Prefixes end before the first `delimiter`. Their numbers depend on the store's hash, so clients cannot choose
+    /// keys of which the prefixes have the same one.
     pub(crate) fn new(delimiter: u8, hasher: Hasher) -> PrefixNames {
         PrefixNames { delimiter, hasher, asked: Default::default(), names: Mutex::default() }
     }

@@ -1,8 +1,8 @@
-//! What each prefix of keys costs and gives, by a sample: the bytes that its items have in RAM and on the SSD, the bytes
-//! written, the reads of the device, hits and misses.
+//! What each prefix of keys costs and gives, by a sample: the bytes that its items have in RAM and on the SSD, the
+//! bytes written, the reads of the device, hits and misses.
 //!
-//! Hits, misses and reads are those of the real cache. Bytes held and written are those of the shadow of the cache's own
-//! size, of which each item knows its prefix's slot.
+//! Hits, misses and reads are those of the real cache. Bytes held and written are those of the shadow of the cache's
+//! own size, of which each item knows its prefix's slot.
 //!
 //! ```text
 //!   event: prefix's number --> slot --+--> hits, misses, reads of that slot
@@ -140,7 +140,8 @@ pub struct PrefixReport {
     pub delimiter: u8,
     /// One key of so many is in the sample.
     pub scale: u32,
-    /// Whether the shadow of the cache's own size has filled: before, it holds less than the cache after a warm restart.
+    /// Whether the shadow of the cache's own size has filled: before, it holds less than the cache after a warm
+    /// restart.
     pub state: State,
 }
 
@@ -265,7 +266,8 @@ impl Prefixes {
         }
     }
 
-    /// Returns how much a request counts when prefixes compete for slots: one, and more for a set of more than the mean.
+    /// Returns how much a request counts when prefixes compete for slots: one, and more for a set of more than the
+    /// mean.
     fn weight_of(&self, event: &Event) -> f64 {
         match event.op {
             Op::Set if self.set_bytes > 0.0 => 1.0 + f64::from(event.bytes) * self.sets / self.set_bytes,
