@@ -12,10 +12,8 @@ use larder_store::shadow::{Real, Shadows};
 use crate::curves::{Curve, Order, Trial};
 use crate::shared::Shared;
 
-/// The part of the shadows' memory that the rings have.
+/// The part of the shadows' memory that the rings have, and what accounts for prefixes: rings are powers of two.
 const RING_PART: u64 = 8;
-/// The part of what is left that prefixes are accounted for in.
-const PREFIXES_PART: u64 = 16;
 /// Pauses between two looks at the rings: while requests come, and the longest while none do.
 const PAUSE: Duration = Duration::from_millis(4);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
@@ -51,8 +49,8 @@ impl Feeder {
         }
         let slots = (bytes / RING_PART) as usize / ring_bytes(1);
         let slots = slots.next_power_of_two() / 2;
-        let for_prefixes = (bytes - bytes / RING_PART) / PREFIXES_PART;
-        let for_shadows = bytes - bytes / RING_PART - for_prefixes;
+        let for_prefixes = (bytes / RING_PART).saturating_sub(ring_bytes(slots) as u64);
+        let for_shadows = bytes - bytes / RING_PART;
         let shadows = match chooses {
             true => Shadows::choosing(config, for_shadows),
             false => Shadows::new(config, for_shadows),
