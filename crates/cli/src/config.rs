@@ -24,9 +24,9 @@ enum What {
 
 /// Shows the settings of a daemon, what other options would change, or has files read again
 ///
-/// The daemon shows settings over its --http. A start reads OPTIONS, the environment and the file of --config as the daemon
-/// does, here and now. The exit code of diff is 2 if there is a difference; it takes effect at the next start. Reload
-/// sends SIGHUP to the daemon's process, which --http or --server tells; its log has the result.
+/// The daemon shows settings over its --http. A start reads OPTIONS, the environment and the file of --config as
+/// the daemon does, here and now. The exit code of diff is 2 if there is a difference; it takes effect at the next
+/// start. Reload sends SIGHUP to the daemon's process, which --http or --server tells; its log has the result.
 #[derive(Debug, Args)]
 pub struct ConfigArguments {
     /// What to show

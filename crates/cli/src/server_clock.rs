@@ -1,7 +1,8 @@
 //! The clock of a server: the Unix second that its `stats` show, and when that second begins by this host's clock.
 //!
 //! A server tells the seconds that an item has left, and takes a Unix time to expire it at. Both are exact, but only on
-//! the server's own clock: that one may be hours off, and begins its seconds at other moments than this host's.
+//! the server's own clock, which may be hours off. A clock that is nearly right counts as this host's, so that the Unix
+//! second of an expiry stays as it is, however often the item is copied.
 //!
 //! ```text
 //!   this host   --------|---------|---------|---------|----->  milliseconds
@@ -22,6 +23,9 @@ use crate::figures::stats;
 const WATCH_MAX: Duration = Duration::from_millis(1_200);
 /// The time between two looks meanwhile, which is how well the moment is known.
 const WATCH_EVERY: Duration = Duration::from_millis(5);
+/// A clock that is off by less counts as this host's, in milliseconds. memcached's shows whole seconds that began up to
+/// a second early or late, and waits for its timer up to another one, on a host whose time is right.
+const RIGHT_MS: i64 = 2_000;
 /// The age up to which a look counts as of now, in milliseconds.
 const AGE_MAX_MS: u64 = 20;
 
@@ -162,7 +166,8 @@ impl ServerClock {
     }
 
     fn lag_ms(&self) -> i64 {
-        i64::midpoint(self.lag_ms.0, self.lag_ms.1)
+        let lag_ms = i64::midpoint(self.lag_ms.0, self.lag_ms.1);
+        if lag_ms.abs() < RIGHT_MS { 0 } else { lag_ms }
     }
 }
 
@@ -200,16 +205,23 @@ mod tests {
 
     #[test]
     fn the_lag_of_a_clock_is_known_once_a_second_has_begun() {
-        for lag_ms in [0, 1, 499, 500, 999, 1_000, -1, -700, 3_600_000, -3_600_000, 3_600_500] {
+        for lag_ms in [2_100, 2_999, -2_100, -60_700, 3_600_000, -3_600_000, 3_600_500] {
             let clock = seen(&looks(lag_ms, 5, 250));
             assert!((clock.lag_ms() - lag_ms).abs() <= 4, "{lag_ms}: {clock:?}");
         }
     }
 
     #[test]
+    fn a_clock_that_is_nearly_right_counts_as_right() {
+        for lag_ms in [0, 1, 499, 500, 999, 1_000, 1_900, -1, -700, -1_900] {
+            assert_eq!(seen(&looks(lag_ms, 5, 250)).lag_ms(), 0, "{lag_ms}");
+        }
+    }
+
+    #[test]
     fn a_clock_that_moves_is_followed() {
-        let mut clock = seen(&looks(300, 5, 250));
-        for lag_ms in [310, 400, 900, 0, -60_000, 60_000] {
+        let mut clock = seen(&looks(5_300, 5, 250));
+        for lag_ms in [5_310, 5_400, 5_900, 5_000, -60_000, 60_000] {
             looks(lag_ms, 5, 250).into_iter().for_each(|look| clock.see(look));
             assert!((clock.lag_ms() - lag_ms).abs() <= 8, "{lag_ms}: {clock:?}");
         }
@@ -220,7 +232,7 @@ mod tests {
         let client =
             Client::new(["127.0.0.1:1".parse().expect("an address")], larder_client::Options::default());
         let client = client.expect("a client");
-        for lag_ms in [0, 1, 400, -400, 999, 3_600_123, -3_600_123] {
+        for lag_ms in [0, 1, 400, -400, 2_999, 3_600_123, -3_600_123] {
             let server = TimedServer::lagging(&client, Some(lag_ms));
             assert_eq!(server.server_s(server.host_ms(1_800_000_007)), 1_800_000_007, "{lag_ms}");
         }

@@ -13,7 +13,7 @@ use crate::spool::{KeySpool, Keys, SpooledKey};
 use crate::transfer;
 use crate::units::show_whole;
 
-/// A copy expires at the nearest second of its server, and memcached's clock skips a second now and then.
+/// A copy expires at the nearest second of its server's clock, and what is known of that may move by a second.
 const EXPIRY_SLACK_MS: u64 = 1_550;
 /// The same where a server does not show its clock: both count whole seconds that begin at different moments.
 const UNTIMED_SLACK_MS: u64 = 2_500;
