@@ -43,8 +43,8 @@ enum Of {
 /// they can be sent are left out, and it says how many. Of prefixes a Larder also tells what they have in RAM and
 /// on the SSD, and their share of the bytes written there (stats prefixes). On a terminal it goes on until Ctrl-C;
 /// in a pipe it ends after one interval. With --stored it counts the items of the list of keys instead. With --http
-/// it shows the prefixes that the daemon counts itself (-D, or `stats detail on`); it tells them only with --http-
-/// token-file.
+/// it shows the prefixes that the daemon counts itself (-D, or `stats detail on`); it tells them only with
+/// --http-token-file.
 #[derive(Debug, Args)]
 pub struct TopArguments {
     /// What to count
