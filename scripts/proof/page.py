@@ -20,6 +20,10 @@ def write(out, page):
             there = os.path.exists(os.path.join(out, f"{other}.md"))
             name_there = os.path.basename(other)
             figures = f"see [{name_there}]({other}.md)" if there else f"never run: `scripts/proof/{name_there}` makes it"
+            if there and (of_document := ELSEWHERE[name][-1]):
+                of_row = of_document(load(os.path.join(out, f"{other}.json")))
+                figures = "<br>".join([f"{figure.name}: {figure.text()}" for figure in of_row] + [figures])
+                verdict = overall(of_row)
         elif record and record["skipped"]:
             figures = f"skipped: {record['skipped']}"
         elif record and not (shown := understood(row, record)):

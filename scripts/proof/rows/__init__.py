@@ -3,7 +3,7 @@
 import dataclasses
 
 from row import Row
-from rows import client, fairness, memory, overload, ram, restart, retention, ssd_cpu, ssd_reads, tail, writes
+from rows import client, fairness, memory, overload, ram, restart, retention, ssd_cpu, ssd_reads, tail, tiers, writes
 
 _INTRODUCTION = """\
 Each row is a target. If there is a peer, the figure is a ratio to it, measured in one run: five pairs, interleaved; the
@@ -14,31 +14,34 @@ should have served, or if misses were counted as reads.
 The machines are small, shared and virtual: rely on ratios, and take absolute figures as a rough guide. `make bench`
 measures all rows, `make bench ROW=S7` one of them."""
 
-# Made by a script of its own, of the same name, which writes this page.
+# Made by a script of its own, of the same name, which writes this page; and what makes the figures of its raw data.
 ELSEWHERE = {
     "S12": (
         "hit-ratio",
         "hit ratio at equal RAM, relative to memcached, and at equal RAM and SSD, relative to extstore",
         "never below; 2 points better on at least half",
         "memcached, and its extstore",
+        None,
     ),
     "C3": (
         "scenarios/perl-tiers",
         "the read-heavy loop of 28,579 B: both tiers, relative to the remote one alone; to the cache in shared memory alone",
         "50 times as fast; 1.10 or less",
         "the remote server, and shared memory",
+        tiers.reads,
     ),
     "C4": (
         "scenarios/perl-tiers",
         "the write-heavy loop: set and get in both tiers, beyond a set in the remote one alone",
         "10 us or less",
         "the remote server",
+        tiers.writes,
     ),
 }
 
 _MODULES = (ssd_reads, ssd_cpu, memory, writes, retention, tail, ram, restart, fairness, overload)
 _ROWS = [row for module in _MODULES for row in module.ROWS]
-_ELSEWHERE = [Row(name, what, target, peer, None, None) for name, (_, what, target, peer) in ELSEWHERE.items()]
+_ELSEWHERE = [Row(name, what, target, peer, None, None) for name, (_, what, target, peer, _) in ELSEWHERE.items()]
 
 
 def _in_order(letter, rows):
