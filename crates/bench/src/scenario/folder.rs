@@ -20,10 +20,15 @@ impl Folder {
     /// # Errors
     /// It cannot be made.
     pub fn new(parent: &Path) -> io::Result<Self> {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!("larder-bench-{}-{number}", std::process::id()));
-        DirBuilder::new().mode(MODE).create(&path)?;
-        Ok(Self(path))
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = parent.join(format!("larder-bench-{}-{number}", std::process::id()));
+            match DirBuilder::new().mode(MODE).create(&path) {
+                // A process of this number was killed once, or runs in another container.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Self(path)),
+            }
+        }
     }
 
     /// The same, for a user and a group.
@@ -61,5 +66,15 @@ mod tests {
         fs::write(path.join("x"), "y").expect("it is ours");
         drop(folder);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_behind_is_in_nobodys_way() {
+        let parent = Folder::new(&std::env::temp_dir()).expect("there is a temporary folder");
+        let next = NEXT.load(Ordering::Relaxed);
+        let left = (next..next + 100).map(|number| format!("larder-bench-{}-{number}", std::process::id()));
+        left.for_each(|name| fs::create_dir(parent.path().join(name)).expect("it is ours"));
+        let folder = Folder::new(parent.path()).expect("another name");
+        assert!(fs::read_dir(folder.path()).expect("it is there").next().is_none());
     }
 }
