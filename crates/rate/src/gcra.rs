@@ -13,6 +13,10 @@ pub(super) fn decide(
     let interval_ns = limit.period_ns().div_ceil(limit.count()).max(1);
     let bucket_ns = interval_ns.saturating_mul(burst);
     let full_at = match state {
+        // No clock of a client is a bucket ahead: this one was set back. The bucket is empty.
+        Some(State::Gcra { full_at_ns }) if full_at_ns.saturating_sub(now_ns) / 2 > bucket_ns => {
+            now_ns.saturating_add(bucket_ns)
+        }
         Some(State::Gcra { full_at_ns }) => full_at_ns.max(now_ns),
         _ => now_ns,
     };

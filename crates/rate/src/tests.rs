@@ -135,6 +135,19 @@ fn another_clock_that_is_ahead_keeps_its_fixed_window() {
 }
 
 #[test]
+fn a_clock_that_is_set_by_an_hour_denies_nobody_for_longer_than_two_periods() {
+    let (now_ns, hour_ns, period_ns) = (500_000 * SECOND_NS, 3_600 * SECOND_NS, SECOND_NS);
+    for limit in all(10) {
+        for set_ns in [now_ns - hour_ns, now_ns + hour_ns] {
+            let (_, state) = limit.decide(None, now_ns, 10);
+            let (verdict, _) = limit.decide(state, set_ns, 1);
+            assert!(verdict.retry_after_ns.expect("it can pass") <= 2 * period_ns, "{limit:?}: {verdict:?}");
+            assert!(limit.decide(state, set_ns + 2 * period_ns, 1).0.retry_after_ns <= Some(2 * period_ns));
+        }
+    }
+}
+
+#[test]
 fn a_denial_changes_no_state_and_a_peek_neither() {
     for limit in all(5) {
         let now_ns = 1000 * SECOND_NS;
