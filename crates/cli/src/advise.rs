@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::connect::One;
 use crate::exit::{Failure, Outcome, Verdict, print, print_json};
 use crate::figures::stats;
-use crate::http::HttpSource;
+use crate::http::{HttpSource, text_of};
 use crate::prefixes::{Prefix, Prefixes};
 use crate::units::{show_bytes, show_whole};
 
@@ -151,13 +151,12 @@ impl Costly {
 
 /// Returns the lines of `stats mrc` that `/api/v1/mrc` shows as an object.
 fn lines_of(shown: &Map<String, Value>) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
     let own = shown.iter().filter(|(_, value)| !value.is_array());
-    let mut lines: Vec<_> = own.map(|(name, value)| (name.clone(), text(value))).collect();
+    let mut lines: Vec<_> = own.map(|(name, value)| (name.clone(), text_of(value))).collect();
     for point in shown.get("points").and_then(Value::as_array).into_iter().flatten() {
-        let [axis, times] = ["axis", "times"].map(|name| point.get(name).map(text).unwrap_or_default());
+        let [axis, times] = ["axis", "times"].map(|name| point.get(name).map(text_of).unwrap_or_default());
         let members = point.as_object().into_iter().flatten();
-        lines.extend(members.map(|(name, value)| (format!("{axis}:{times}:{name}"), text(value))));
+        lines.extend(members.map(|(name, value)| (format!("{axis}:{times}:{name}"), text_of(value))));
     }
     lines
 }

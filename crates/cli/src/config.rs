@@ -1,4 +1,5 @@
-//! `larder config`: the settings of a running daemon, how those of another start differ, and what is read again.
+//! `larder config` shows the settings of a running daemon, compares them with those of another start, and makes the
+//! daemon read its files again.
 
 mod reload;
 
@@ -11,7 +12,7 @@ use crate::connect::One;
 use crate::exit::{Failure, Outcome, Verdict, print, print_json};
 use crate::http::HttpSource;
 
-/// What is shown.
+/// What the verb does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
     /// Every setting of the daemon, and where it comes from

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::exit::Outcome;
-use crate::http::HttpSource;
+use crate::http::{HttpSource, text_of};
 
 /// The names and values of `stats`, and of `stats larder` where the server has it.
 #[derive(Clone, Debug)]
@@ -46,8 +46,7 @@ impl Figures {
             larder: Map<String, Value>,
         }
         let lines = |values: Map<String, Value>| {
-            let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
-            values.into_iter().map(|(name, value)| (name, text(value))).collect()
+            values.into_iter().map(|(name, value)| (name, text_of(&value))).collect()
         };
         let at = Instant::now();
         let Stats { stats, larder } = http.json("/api/v1/stats")?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::connect::One;
 use crate::exit::{Failure, Outcome};
@@ -91,6 +92,11 @@ impl HttpSource {
     fn failed(&self, problem: &str) -> Failure {
         Failure::Failed(format!("--http {}: {problem}", self.http.as_deref().unwrap_or_default()))
     }
+}
+
+/// Returns a member of an object as the line of `stats` shows it: a string without its quotes.
+pub fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
 /// Returns the answer to a request, with its head.

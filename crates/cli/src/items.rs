@@ -30,7 +30,7 @@ impl CacheItem {
     }
 
     /// Returns the exptime that makes a server expire the item nearest to its time: 0 never. The server's clock shows
-    /// `now_s`; one without a clock is given what is left by this host's. `None` if the item has expired.
+    /// `now_s`; a server without a clock gets the seconds left by this host's clock. `None` if the item has expired.
     fn exptime(&self, server: &TimedServer<'_>, now_s: Option<u64>, now_unix_ms: u64) -> Option<i32> {
         let Some(expires_unix_ms) = self.expires_unix_ms else { return Some(0) };
         let (at_s, left_s) = match now_s {
@@ -40,7 +40,7 @@ impl CacheItem {
             }
             None => (expires_unix_ms / 1000, (expires_unix_ms.saturating_sub(now_unix_ms) + 500) / 1000),
         };
-        // A Unix time has no rounding of its own, but a clock that stands in 1970 takes it for what is left.
+        // A Unix time is not rounded. But a server whose clock shows 1970 reads it as the seconds left.
         let is_unix_time = at_s > RELATIVE_MAX_S && (now_s.is_some() || left_s > RELATIVE_MAX_S);
         match left_s {
             0 => None,
@@ -88,7 +88,7 @@ pub fn read(server: &TimedServer<'_>, keys: &[&SpooledKey]) -> Outcome<Vec<Found
 /// showed one of two seconds when it told them; where these differ, the expiry that it listed decides.
 fn expires_s(listed_s: u64, left_s: u64, (first_s, last_s): (u64, u64)) -> u64 {
     let (earliest_s, latest_s) = (first_s.saturating_add(left_s), last_s.saturating_add(left_s));
-    // A worker of a server may tell what is left by the second before.
+    // A worker of a server may count the seconds left from the second before.
     let is_near = (earliest_s.saturating_sub(1)..=latest_s.saturating_add(1)).contains(&listed_s);
     if is_near { listed_s } else { u64::midpoint(earliest_s, latest_s) }
 }

@@ -34,7 +34,7 @@ pub struct Prefix {
     pub misses: u64,
 }
 
-/// What is known of prefixes.
+/// The prefixes of a server, and how they were counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prefixes {
     /// As `stats prefixes` has it: `ready`, or why the amounts tell little.

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -11,6 +11,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 const WIDTH: usize = 80;
 /// The time between two lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
+/// The longest sleep at a time, so that Ctrl-C ends a verb soon.
+const SLEEP_MAX: Duration = Duration::from_millis(50);
 
 /// Returns a flag that Ctrl-C and a termination set. A second signal ends the process at once.
 pub fn stop_on_signals() -> Arc<AtomicBool> {
@@ -21,6 +23,17 @@ pub fn stop_on_signals() -> Arc<AtomicBool> {
         let _ = signal_hook::flag::register(signal, Arc::clone(&stop));
     }
     stop
+}
+
+/// Sleeps until a moment, or until the verb is to stop.
+pub fn sleep_until(until: Instant, stop: &AtomicBool) {
+    while !stop.load(Relaxed) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(SLEEP_MAX));
+    }
 }
 
 /// Returns the columns of a stream: those of its terminal, and 80 where there is none.

@@ -38,7 +38,7 @@ pub struct TimedServer<'a> {
     clock: Option<Mutex<ServerClock>>,
 }
 
-/// What is known of a server's clock.
+/// A server's clock: the second that it showed last, and how far it lags behind this host's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ServerClock {
     /// The server's second at the last look.
@@ -93,14 +93,16 @@ impl<'a> TimedServer<'a> {
     /// Returns when the server comes to a second, in Unix milliseconds by this host's clock. A server without a clock
     /// has this host's.
     pub fn host_ms(&self, server_s: u64) -> u64 {
-        let lag_ms = self.clock.as_ref().map_or(0, |clock| locked(clock).lag_ms());
-        server_s.saturating_mul(1_000).saturating_add_signed(lag_ms)
+        server_s.saturating_mul(1_000).saturating_add_signed(self.lag_ms())
     }
 
     /// Returns the second that the server comes to nearest to a time of this host's clock in Unix milliseconds.
     pub fn server_s(&self, host_unix_ms: u64) -> u64 {
-        let lag_ms = self.clock.as_ref().map_or(0, |clock| locked(clock).lag_ms());
-        host_unix_ms.saturating_sub_signed(lag_ms).saturating_add(500) / 1_000
+        host_unix_ms.saturating_sub_signed(self.lag_ms()).saturating_add(500) / 1_000
+    }
+
+    fn lag_ms(&self) -> i64 {
+        self.clock.as_ref().map_or(0, |clock| locked(clock).lag_ms())
     }
 
     /// Returns whether the server shows its time.

@@ -3,7 +3,7 @@
 mod columns;
 
 use std::io::{IsTerminal, stdout};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -13,14 +13,12 @@ use crate::exit::{Outcome, Verdict, print};
 use crate::figures::Figures;
 use crate::http::HttpSource;
 use crate::latencies::Latencies;
-use crate::screen::{stop_on_signals, width};
+use crate::screen::{sleep_until, stop_on_signals, width};
 use crate::units;
 use columns::{Step, header, json, line};
 
 /// The lines between two headers on a terminal.
 const HEADER_EVERY: u64 = 20;
-/// The longest sleep at a time, so that Ctrl-C ends the verb soon.
-const SLEEP_MAX: Duration = Duration::from_millis(50);
 
 /// Shows what a server does, a line for each interval
 ///
@@ -104,14 +102,4 @@ fn show(arguments: &StatArguments, step: &Step<'_>, number: u64) -> Outcome<()> 
         print(&(header(step, columns) + "\n"))?;
     }
     print(&(line(step, columns) + "\n"))
-}
-
-fn sleep_until(until: Instant, stop: &AtomicBool) {
-    while !stop.load(Relaxed) {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        }
-        std::thread::sleep(left.min(SLEEP_MAX));
-    }
 }

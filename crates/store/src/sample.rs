@@ -105,11 +105,10 @@ impl Sampler {
     #[inline(never)]
     pub(crate) fn send(&mut self, op: Op, request: Request<'_>, bytes: u32, expires: u32) {
         let Some(sender) = self.sender.as_mut() else { return };
-        if !sender.has_room() {
-            return sender.drop_event();
-        }
         let Request { key, hash, now, has_read } = request;
-        let prefix = self.names.as_deref().map(|names| names.tell(key));
-        sender.send(&Event { hash, op, bytes, expiry: Expiry::from_raw(expires), now, has_read, prefix });
+        sender.send_with(|| {
+            let prefix = self.names.as_deref().map(|names| names.tell(key));
+            Event { hash, op, bytes, expiry: Expiry::from_raw(expires), now, has_read, prefix }
+        });
     }
 }

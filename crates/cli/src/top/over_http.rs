@@ -9,9 +9,7 @@ use serde::Deserialize;
 use super::{Name, Of, TopArguments, View, show};
 use crate::exit::{Failure, Outcome};
 use crate::http::HttpSource;
-
-/// The longest sleep at a time, so that Ctrl-C ends the verb soon.
-const SLEEP_MAX: Duration = Duration::from_millis(50);
+use crate::screen::sleep_until;
 
 /// What `/api/v1/top` shows.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -63,9 +61,7 @@ pub(super) fn run(arguments: &TopArguments, http: &HttpSource, views: u64, stop:
     let mut before = ask(http)?;
     for _ in 0..views {
         let began = Instant::now();
-        while began.elapsed() < arguments.interval && !stop.load(Relaxed) {
-            std::thread::sleep(SLEEP_MAX.min(arguments.interval.saturating_sub(began.elapsed())));
-        }
+        sleep_until(began + arguments.interval, stop);
         if stop.load(Relaxed) {
             break;
         }

@@ -61,25 +61,21 @@ pub fn event_ring(slots: usize) -> (EventSender, EventReceiver) {
 }
 
 impl EventSender {
-    /// Returns whether the ring has room for an event.
-    pub(super) fn has_room(&self) -> bool {
-        let ring = &*self.0;
-        let put = ring.put.load(Relaxed);
-        (put.wrapping_sub(ring.taken.load(Acquire)) as usize) < ring.slots.len()
-    }
-
-    /// Counts an event that found no room.
-    pub(super) fn drop_event(&mut self) {
-        self.0.dropped.fetch_add(1, Relaxed);
-    }
-
     /// Sends an event. It is dropped if the ring is full.
     pub fn send(&mut self, event: &Event) {
-        if !self.has_room() {
-            return self.drop_event();
-        }
+        self.send_with(|| *event);
+    }
+
+    /// The same of an event that is only made if there is room for it.
+    #[inline]
+    pub(super) fn send_with(&mut self, event: impl FnOnce() -> Event) {
         let ring = &*self.0;
         let put = ring.put.load(Relaxed);
+        if put.wrapping_sub(ring.taken.load(Acquire)) as usize >= ring.slots.len() {
+            ring.dropped.fetch_add(1, Relaxed);
+            return;
+        }
+        let event = event();
         let [key, item, what] = &ring.slots[put as usize & (ring.slots.len() - 1)];
         key.store(event.hash.bits(), Relaxed);
         item.store(u64::from(event.expiry.to_raw()) << 32 | u64::from(event.bytes), Relaxed);

@@ -13,7 +13,7 @@ use super::Counts;
 /// Parts of a sample, by keys: how much they differ tells how much another sample would.
 pub const PARTS: usize = 8;
 /// The quantile of Student's distribution that 95 % of estimates from so many parts lie within, and the normal one's.
-const QUANTILE: f64 = 2.365;
+pub(super) const QUANTILE: f64 = 2.365;
 const NORMAL_QUANTILE: f64 = 1.96;
 /// Misses of the sample of which an estimate tells something, of this cache's shadow and of the other's.
 const MISSES_MIN: u64 = 100;

@@ -15,6 +15,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::estimate::QUANTILE;
 use super::{PARTS, Shadow, State};
 use crate::sample::{Event, Op, PrefixNames, PrefixNumber};
 
@@ -35,8 +36,6 @@ const FADE: f64 = 0.9;
 const CLEARLY_MORE: f64 = 2.0;
 /// The most slots that change their prefix in one settlement.
 const CHANGES_MAX: usize = 4;
-/// Student's t for an interval of 95 % out of eight parts: seven degrees of freedom.
-const STUDENT_T: f64 = 2.365;
 /// By how much the bytes of a shadow may be off that are held in a tier, and those written, as a part of them.
 const HELD_DOUBT: f64 = 0.05;
 const WRITTEN_DOUBT: f64 = 0.1;
@@ -197,7 +196,7 @@ impl Slot {
         let spread: f64 = parts.iter().map(|part| (part - mean).powi(2)).sum();
         // A sample of all keys has nothing by chance.
         let by_chance = 1.0 - 1.0 / f64::from(shadow.scale());
-        let of_sample = STUDENT_T * (spread * count / (count - 1.0) * by_chance).sqrt();
+        let of_sample = QUANTILE * (spread * count / (count - 1.0) * by_chance).sqrt();
         Amount { value, error: of_sample.hypot(quantity.doubt(value, shadow)) }
     }
 }
